@@ -1,0 +1,32 @@
+"""The commands, one short file each. Adding a file here that defines `command` adds the command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import click
+
+NAMES = {module.name.replace("_", "-"): module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module only when that command is named: `--help` must start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the commands in alphabetical order."""
+        return sorted(NAMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import one command."""
+        module = NAMES.get(cmd_name)
+        if module is None:
+            return None
+        command: click.Command = import_module(f"{__name__}.{module}").command
+        return command
+
+
+@click.command(cls=Commands)
+@click.version_option(package_name="tailhealth")
+def main() -> None:
+    """Passive health for the upstreams behind Caddy or nginx, judged from the access log."""

@@ -1,0 +1,71 @@
+"""What the readers of log lines hand on, whatever the format: events for the engine and counts for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from tailhealth.core.model import Aborted, Attempt
+
+Event: TypeAlias = Attempt | Aborted
+
+EXAMPLE_BYTES = 300
+"""How much of an unreadable line is kept, in memory only, to show what it looked like."""
+
+
+class Skip(StrEnum):
+    """Why a line could not be used. A skipped line is counted with one example; it is never an exception."""
+
+    INVALID_JSON = "invalid_json"
+    NO_TIME = "no_time"
+    FUTURE = "future"
+    AMBIGUOUS = "ambiguous"
+    OVERSIZED = "oversized"
+    TORN = "torn"
+    BAD_VALUE = "bad_value"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over the lines of one or several files; the fields are those of `parse`'s summary (DESIGN section 9)."""
+
+    lines: int = 0
+    records: int = 0
+    attempts: int = 0
+    unattributed: int = 0
+    pool_events: int = 0
+    aborted: int = 0
+    duplicates: int = 0
+    excluded: int = 0
+    other: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, bytes] = field(default_factory=dict)
+    hints: dict[str, str] = field(default_factory=dict)
+    """Problems of the setup, each once: code to one sentence with the remedy."""
+
+    def skip(self, reason: Skip, line: bytes) -> None:
+        """Count a line that could not be used and keep the first example of its kind."""
+        self.skipped[reason] += 1
+        if reason not in self.examples:
+            self.examples[reason] = bytes(line[:EXAMPLE_BYTES])
+
+
+class LineReader(Protocol):
+    """Turns the bytes of one file into events. Keeps what it needs between blocks; feeding any split gives the same events."""
+
+    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+        """Read whole lines.
+
+        Args:
+            block: Bytes that end with a newline, or at the end of a finished file.
+            offset: Position of the block's first byte in its file.
+            now: Wall clock in epoch seconds where lines are live; None reads history, where only the neighbours tell
+                that a time lies in the future.
+        """
+        ...
+
+    def finish(self) -> list[Event]:
+        """The file has ended: hand on what was held back."""
+        ...

@@ -1,0 +1,1 @@
+"""The proxies: how each tells its pools and takes changes."""

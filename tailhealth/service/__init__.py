@@ -1,0 +1,1 @@
+"""The running controller: reconciling, journal, control socket, metrics."""

@@ -1,0 +1,1 @@
+"""What people see: text, the live view, the report."""
