@@ -120,7 +120,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     header_came: bool | None
     """False: the log proves that no header came. None: the log cannot tell."""
     duration: float | None
-    """The upstream's own whole duration in seconds, body included. Of an attempt without a header: how long it waited."""
+    """Whole duration in seconds, body included. Of an attempt without a header: how long it waited."""
     method: str = ""
     host: str = ""
     uri: str = ""
@@ -139,6 +139,9 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """Index of the input file: second key of the order (ended, file, offset)."""
     offset: int = 0
     """Byte offset of the line in its file: third key of the order."""
+    own_duration: float | None = None
+    """Whole duration as measured at this upstream alone, without retries and waits of the proxy (nginx:
+    `$upstream_response_time`). Serves as latency where no header time is logged."""
 
     @property
     def path(self) -> str:
@@ -289,6 +292,8 @@ class Carried(msgspec.Struct, frozen=True):
     pinned_until: float | None = None
     acted_at: float | None = None
     """Latest ejection or readmission: what began before it is no evidence."""
+    probation_bad: int = 0
+    probation_heard: float | None = None
 
 
 class Paused(msgspec.Struct, frozen=True):

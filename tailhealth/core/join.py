@@ -1,0 +1,139 @@
+"""Two kinds of lines that tell of one request count once (DESIGN section 3, Caddy).
+
+A round-trip line is written when the header comes, an access line when the request ends. Where round-trip lines come, they
+judge: only they name the nodes that a retry hid. The access line that belongs to one adds the whole duration. When round-trip
+lines stop (DEBUG was switched off), access lines judge again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from tailhealth.core.judge import has_header
+from tailhealth.core.model import Aborted, Attempt, End, Origin
+
+UNMATCHED = 20
+"""So many attributed access lines in a row without a round-trip line: there are none any more."""
+OPEN_REQUESTS = 10_000
+"""So many requests are remembered as running; beyond that the oldest is forgotten."""
+
+_Request: TypeAlias = tuple[str, str, str]
+
+
+class Amended(NamedTuple):
+    """A later line tells more of an attempt that was already handed on: `new` takes the place of `old`."""
+
+    old: Attempt
+    new: Attempt
+
+
+class Join:
+    """Hands on each attempt once, in the order of the lines. Feed it events in that order."""
+
+    def __init__(self) -> None:
+        self.duplicates = 0
+        """Access lines that told of an attempt which a round-trip line had told already."""
+        self.active = False
+        """Round-trip or broken-body lines were seen; until then every attempt passes unchanged."""
+        self._open: dict[_Request, list[Attempt]] = {}
+        self._by_roundtrip: set[str] = set()
+        self._held: dict[str, list[Attempt]] = defaultdict(list)
+        self._streaming: dict[str, int] = defaultdict(int)
+
+    def streaming(self, upstream: str) -> int:
+        """Count requests of an upstream whose header came and whose end did not."""
+        return self._streaming.get(upstream, 0)
+
+    def has_roundtrips(self, upstream: str) -> bool:
+        """Tell whether round-trip lines judge this upstream now."""
+        return upstream in self._by_roundtrip
+
+    def feed(self, event: Attempt | Aborted) -> Iterator[Attempt | Amended]:
+        """Hand on what one line adds: nothing, an attempt, a correction, or attempts that were held back."""
+        if isinstance(event, Aborted):
+            self._end(_request(event), None)
+        elif event.origin is Origin.ROUNDTRIP:
+            yield from self._roundtrip(event)
+        elif event.origin is Origin.BROKEN_BODY:
+            yield from self._broken_body(event)
+        elif event.upstream not in self._by_roundtrip:
+            yield event
+        else:
+            yield from self._access(event)
+
+    def _roundtrip(self, attempt: Attempt) -> Iterator[Attempt]:
+        self.active = True
+        self._by_roundtrip.add(attempt.upstream)
+        self._held.pop(attempt.upstream, None)
+        running = self._open.setdefault(_request(attempt), [])
+        running.append(attempt)
+        if has_header(attempt):
+            self._streaming[attempt.upstream] += 1
+        if len(self._open) > OPEN_REQUESTS:
+            self._end(next(iter(self._open)), None)
+        yield attempt
+
+    def _broken_body(self, attempt: Attempt) -> Iterator[Attempt | Amended]:
+        """Put the blame for a broken-off body in the place of the good outcome that its header made."""
+        self.active = True
+        if attempt.end is End.CUT:
+            yield attempt
+            return
+        old = self._find(_request(attempt), attempt.upstream)
+        if old is None:
+            yield attempt
+        else:
+            yield Amended(old, msgspec.structs.replace(attempt, started=old.started, header=old.header, header_came=True))
+
+    def _access(self, attempt: Attempt) -> Iterator[Attempt | Amended]:
+        old = self._find(_request(attempt), attempt.upstream)
+        if old is not None:
+            self.duplicates += 1
+            self._held.pop(attempt.upstream, None)
+            self._end(_request(attempt), attempt.upstream)
+            if old.end is End.ANSWERED:
+                yield Amended(old, _whole(old, attempt))
+            return
+        held = self._held[attempt.upstream]
+        held.append(attempt)
+        if len(held) >= UNMATCHED:
+            self._by_roundtrip.discard(attempt.upstream)
+            del self._held[attempt.upstream]
+            yield from held
+
+    def _find(self, request: _Request, upstream: str) -> Attempt | None:
+        """Find the running attempt of a request at an upstream; the latest, since earlier ones were retried."""
+        for attempt in reversed(self._open.get(request, ())):
+            if attempt.upstream == upstream:
+                return attempt
+        return None
+
+    def _end(self, request: _Request, upstream: str | None) -> None:
+        """End a request: its latest attempt at `upstream` (None: at any), and the failed tries before it."""
+        running = self._open.get(request, [])
+        place = next((i for i in reversed(range(len(running))) if upstream in (None, running[i].upstream)), None)
+        if place is None:
+            return
+        ended = running.pop(place)
+        if has_header(ended):
+            self._streaming[ended.upstream] -= 1
+        rest = [attempt for attempt in running if has_header(attempt)]
+        if rest:
+            self._open[request] = rest
+        else:
+            del self._open[request]
+
+
+def _request(event: Attempt | Aborted) -> _Request:
+    return (event.client, event.client_port, event.uri)
+
+
+def _whole(old: Attempt, access: Attempt) -> Attempt:
+    """Add to a round trip what only its access line knows."""
+    return msgspec.structs.replace(
+        old, duration=access.duration, stream=access.stream, grpc_status=access.grpc_status, retry_after=access.retry_after
+    )

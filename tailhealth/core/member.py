@@ -1,0 +1,254 @@
+"""One upstream in one pool: its window, its rows, and whether it is in, out, or on probation."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from math import inf
+
+import msgspec
+
+from tailhealth.core.flights import Flights
+from tailhealth.core.judge import has_header
+from tailhealth.core.model import Attempt, Carried, Ejection, Kind, Outcome, PoolMember, Reason, Verdict
+from tailhealth.core.policy import Peer, Rows
+from tailhealth.core.rules import PoolRules, ProbationRules
+from tailhealth.core.window import KEPT, Mark, Seen, Window
+
+PROOF_PERIODS = 10
+"""A strike is forgotten after this many times `for` in rotation, and a probation without traffic ends after as long."""
+
+
+class Probation(msgspec.Struct):
+    """The time after a readmission, until enough good outcomes."""
+
+    since: float
+    good: int = 0
+    bad: int = 0
+    heard: float = 0.0
+    """When the latest counted outcome ended, or the readmission."""
+
+
+class Totals(msgspec.Struct):
+    """What an upstream was seen to do since the start."""
+
+    good: int = 0
+    bad: Counter[str] = msgspec.field(default_factory=Counter)
+    ignored: Counter[str] = msgspec.field(default_factory=Counter)
+    avoided_bad: int = 0
+    """Bad attempts that began while it was out: what the policy would have spared."""
+    lost_good: int = 0
+    """Good attempts that began while it was out: the price."""
+    ejections: int = 0
+    out_seconds: float = 0.0
+
+
+class Member:
+    """State of an upstream in a pool. Changed only by the engine, in the order of the inputs."""
+
+    __slots__ = (
+        "acted_at", "address", "asked_at", "attentive", "ejection", "flights", "order", "pinned_in", "pinned_until",
+        "probation", "proof_good", "proof_since", "refused", "rules", "silences", "spec", "stalled", "strikes", "totals",
+        "unanswered", "window", "withheld",
+    )  # fmt: skip
+
+    def __init__(self, spec: PoolMember, order: int, rules: PoolRules, flights: Flights) -> None:
+        self.address = spec.address
+        self.spec = spec
+        self.order = order
+        self.rules = rules
+        self.flights = flights
+        self.window = Window(rules.window.last, rules.window.span, rules.window.within)
+        self.refused: deque[float] = deque(maxlen=KEPT)
+        self.unanswered: deque[float] = deque(maxlen=KEPT)
+        self.silences: deque[float] = deque(maxlen=KEPT)
+        self.ejection: Ejection | None = None
+        self.probation: Probation | None = None
+        self.acted_at = -inf
+        self.strikes = 0
+        self.proof_since = -inf
+        self.proof_good = 0
+        self.pinned_in = False
+        self.pinned_until: float | None = None
+        self.withheld: Reason | None = None
+        self.asked_at = -inf
+        self.stalled = 0
+        self.attentive = False
+        """A good outcome may change more than the window: a probation, a strike, a row or a withheld trip is on."""
+        self.totals = Totals()
+
+    # What an attempt leaves behind
+
+    def note(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Take an outcome into the window and the rows."""
+        answered = has_header(attempt)
+        if outcome.verdict is Verdict.GOOD:
+            self.window.add(attempt.ended)
+        elif outcome.verdict is Verdict.BAD and outcome.kind is not None:
+            self.window.add(attempt.ended, Mark(outcome.kind, attempt.client, answered))
+        if answered:
+            self.refused.clear()
+            self.unanswered.clear()
+            return
+        if outcome.kind is Kind.REFUSED:
+            self.refused.append(attempt.ended)
+            self.attentive = True
+        if attempt.duration is not None and attempt.duration >= self.rules.window.unanswered_after:
+            self.unanswered.append(attempt.ended)
+            self.silences.append(attempt.ended)
+            self.attentive = True
+
+    def tally(self, outcome: Outcome) -> None:
+        """Count an outcome for the totals."""
+        if outcome.verdict is Verdict.GOOD:
+            self.totals.good += 1
+        elif outcome.kind is not None:
+            (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind.value] += 1
+
+    # Questions
+
+    def seen(self, at: float) -> Seen:
+        """Return what its window shows now, stalled requests included."""
+        return self.window.seen(at, self.stalled_now())
+
+    def stalled_now(self) -> int:
+        """Count requests that are stuck for certain; 0 while the rule is off or can't be judged here."""
+        if not self.stalled or self.rules.bad.stalled_after is None:
+            return 0
+        return min(self.stalled, self.flights.stalled(self.rules.bad.stalled_after))
+
+    def rows(self, at: float) -> Rows:
+        """Count the attempts in a row without a header, no older than `within`."""
+        edge = at - self.rules.window.within
+        return Rows(sum(one >= edge for one in self.refused), sum(one >= edge for one in self.unanswered))
+
+    def as_peer(self, start: float, at: float, *, whole: bool = False) -> Peer:
+        """Show its outcomes since `start` for a comparison; `whole`: as its own window shows them (the suspect)."""
+        seen = self.seen(at) if whole else self.window.since(start, at, self.stalled_now())
+        latest = self.window.latest if self.window.newest >= start else None
+        unanswered = sum(start <= one <= at for one in self.silences)
+        refused = latest is not None and latest.kind is Kind.REFUSED
+        return Peer(seen, seen.counted - seen.unanswered, unanswered, latest is not None, refused)
+
+    def proof_rules(self) -> ProbationRules:
+        """Return how many good outcomes count as proof, also where there is no probation."""
+        return self.rules.probation or ProbationRules()
+
+    @property
+    def untested_at(self) -> float | None:
+        """When its probation ends for want of traffic; None: it is on no probation."""
+        return None if self.probation is None else self.probation.heard + PROOF_PERIODS * self.rules.eject.base
+
+    @property
+    def is_primary(self) -> bool:
+        """Backups stand apart, unless the pool's own table lists them."""
+        return not self.spec.backup or self.address in self.rules.backups
+
+    @property
+    def is_in(self) -> bool:
+        """In the proxy's list and not held down by the proxy's own checks: serving, by DESIGN section 1."""
+        return self.ejection is None and not self.spec.held_down
+
+    # Changes
+
+    def forget_strikes(self, at: float) -> None:
+        """Forget one strike per completed period in rotation that has enough good outcomes in it: proof, not only time."""
+        period = PROOF_PERIODS * self.rules.eject.base
+        while self.strikes and at - self.proof_since >= period:
+            if self.proof_good >= self.proof_rules().requests:
+                self.strikes -= 1
+            self.proof_since += period
+            self.proof_good = 0
+            if self.proof_since + period <= at:
+                # Nothing was counted since: whole periods without an outcome prove nothing.
+                self.proof_since += (at - self.proof_since) // period * period
+
+    def prove(self, ended: float) -> None:
+        """Count a good outcome as proof against a strike."""
+        self.forget_strikes(ended)
+        self.proof_good += 1
+
+    def forget_outcomes(self) -> None:
+        """Empty the window and the rows."""
+        self.window.clear()
+        self.refused.clear()
+        self.unanswered.clear()
+        self.silences.clear()
+        self.stalled = 0
+
+    def relax(self) -> None:
+        """Pay less attention again once nothing but the window can change at a good outcome."""
+        self.attentive = bool(
+            self.probation is not None or self.strikes or self.withheld is not None or self.refused or self.unanswered
+        )
+
+    def leave(self, ejection: Ejection) -> None:
+        """Go out of rotation."""
+        self.ejection = ejection
+        self.probation = None
+        self.withheld = None
+        self.acted_at = ejection.since
+        self.totals.ejections += 1
+
+    def come_back(self, at: float, *, probation: bool) -> None:
+        """Return to rotation with a clean sheet, on probation or not."""
+        if self.ejection is not None:
+            self.totals.out_seconds += at - self.ejection.since
+        self.ejection = None
+        self.acted_at = at
+        self.forget_outcomes()
+        self.flights.readmitted()
+        self.probation = Probation(since=at, heard=at) if probation and self.rules.probation is not None else None
+        self.proof_since = at
+        self.proof_good = 0
+        self.attentive = True
+
+    def shift(self, by: float) -> None:
+        """Move every running time with a wall clock that was set, and forget the outcomes of the old one."""
+        self.forget_outcomes()
+        if self.ejection is not None:
+            until = None if self.ejection.until is None else self.ejection.until + by
+            self.ejection = msgspec.structs.replace(self.ejection, since=self.ejection.since + by, until=until)
+        if self.probation is not None:
+            self.probation.since += by
+            self.probation.heard += by
+        if self.pinned_until is not None:
+            self.pinned_until += by
+        self.acted_at += by
+        self.proof_since += by
+        self.asked_at = -inf
+
+    # Over a restart
+
+    def carry(self, pool: str) -> Carried | None:
+        """Return what must survive a restart; None: nothing but history, which the log tells."""
+        if self.ejection is None and self.probation is None and not self.strikes and not self.pinned_in:
+            return None
+        return Carried(
+            pool=pool,
+            upstream=self.address,
+            ejection=self.ejection,
+            probation_since=self.probation.since if self.probation else None,
+            probation_good=self.probation.good if self.probation else 0,
+            probation_bad=self.probation.bad if self.probation else 0,
+            probation_heard=self.probation.heard if self.probation else None,
+            strikes=self.strikes,
+            proof_since=None if self.proof_since == -inf else self.proof_since,
+            proof_good=self.proof_good,
+            pinned_in=self.pinned_in,
+            pinned_until=self.pinned_until,
+            acted_at=None if self.acted_at == -inf else self.acted_at,
+        )
+
+    def resume(self, carried: Carried) -> None:
+        """Take up what was carried over a restart."""
+        self.ejection = carried.ejection
+        if carried.probation_since is not None:
+            heard = carried.probation_since if carried.probation_heard is None else carried.probation_heard
+            self.probation = Probation(carried.probation_since, carried.probation_good, carried.probation_bad, heard)
+        self.strikes = carried.strikes
+        self.proof_since = -inf if carried.proof_since is None else carried.proof_since
+        self.proof_good = carried.proof_good
+        self.pinned_in = carried.pinned_in
+        self.pinned_until = carried.pinned_until
+        self.acted_at = -inf if carried.acted_at is None else carried.acted_at
+        self.attentive = True

@@ -1,0 +1,68 @@
+"""Puts inputs in order of time before they are judged (DESIGN section 2, Order)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from math import inf
+from operator import attrgetter
+from typing import Generic, TypeAlias, TypeVar
+
+from tailhealth.core.model import Aborted, Attempt
+
+Event: TypeAlias = Attempt | Aborted
+Control = TypeVar("Control")
+
+_ended = attrgetter("ended")
+_place = attrgetter("ended", "file", "offset")
+
+
+class Buffer(Generic[Control]):
+    """Events by (ended, file, offset) and controls by their time, until they are `lateness` seconds old."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._controls: list[tuple[float, int, Control]] = []
+        self._arrivals = 0
+        self._files: set[int] = set()
+
+    def add_events(self, events: Sequence[Event]) -> float:
+        """Take events in any order.
+
+        Returns:
+            The time of the newest.
+        """
+        self._events += events
+        self._files.add(events[0].file)
+        self._files.add(events[-1].file)
+        newest: float = max(map(_ended, events))
+        return newest
+
+    def add_control(self, at: float, control: Control) -> None:
+        """Take another input, due at its time."""
+        self._arrivals += 1
+        self._controls.append((at, self._arrivals, control))
+        self._controls.sort(key=lambda one: one[:2])
+
+    def events_until(self, limit: float) -> list[Event]:
+        """Remove and return the events that ended at or before `limit`, in order."""
+        events = self._events
+        if len(self._files) == 1:
+            # Lines of one file arrive by offset, and sorting is stable: the end alone decides.
+            events.sort(key=_ended)
+        else:
+            events.sort(key=_place)
+        count = len(events) if limit == inf else bisect_right(events, limit, key=_ended)
+        self._events = events[count:]
+        return events[:count]
+
+    def controls_until(self, limit: float) -> deque[tuple[float, Control]]:
+        """Remove and return the other inputs due at or before `limit`, in order."""
+        due = deque((at, control) for at, _, control in self._controls if at <= limit)
+        self._controls = self._controls[len(due) :]
+        return due
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing waits."""
+        return not self._events and not self._controls

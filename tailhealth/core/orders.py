@@ -1,0 +1,70 @@
+"""What an operator's commands do (DESIGN section 7, Operator commands)."""
+
+from __future__ import annotations
+
+from tailhealth.core.decide import Decider
+from tailhealth.core.member import Member
+from tailhealth.core.model import Command, Paused, Reason, Verb
+from tailhealth.core.pool import PoolState
+
+
+def obey(command: Command, pools: list[PoolState], decider: Decider, at: float) -> None:
+    """Carry out a command in the pools that it names, or in all pools of its address."""
+    for pool in pools:
+        if command.pool not in (None, pool.name):
+            continue
+        if command.verb is Verb.PAUSE:
+            pool.paused = Paused(command.pool, _until(command, at), command.why)
+            decider.set_pause_ends(pool)
+        elif command.verb is Verb.RESUME:
+            pool.paused = None
+            resumed(pool, decider, at)
+        else:
+            member = pool.members.get(command.upstream)
+            if member is not None:
+                _one(command, pool, member, decider, at)
+
+
+def resumed(pool: PoolState, decider: Decider, at: float) -> None:
+    """Decisions may be taken again: finish what was due meanwhile, and ask again about what was held."""
+    if pool.is_stopped is not None:
+        return
+    for member in pool.members.values():
+        decider.end_probation(pool, member, at)
+    decider.judge_withheld(pool, at)
+
+
+def _one(command: Command, pool: PoolState, member: Member, decider: Decider, at: float) -> None:
+    until = _until(command, at)
+    match command.verb:
+        case Verb.EJECT | Verb.PIN_OUT:
+            member.pinned_in, member.pinned_until = False, None
+            decider.put_out_by_order(pool, member, until, at, why=command.why, force=command.force)
+        case Verb.READMIT:
+            _readmit(command, pool, member, decider, at)
+        case Verb.PIN_IN:
+            member.pinned_in, member.pinned_until = True, until
+            decider.set_pin_ends(pool, member)
+            if member.ejection is not None:
+                decider.readmit(pool, member, Reason.OPERATOR, at, command.why)
+        case Verb.UNPIN:
+            if member.pinned_in:
+                member.pinned_in, member.pinned_until = False, None
+                decider.judge_withheld(pool, at)
+            else:
+                _readmit(command, pool, member, decider, at)
+
+
+def _readmit(command: Command, pool: PoolState, member: Member, decider: Decider, at: float) -> None:
+    """Bring it back, or end its probation: an operator says that it is well."""
+    if member.ejection is not None:
+        reason = Reason.OPERATOR_CONFIG if command.by_config else Reason.OPERATOR
+        decider.readmit(pool, member, reason, at, command.why)
+    else:
+        member.probation = None
+        member.strikes = 0
+        member.forget_outcomes()
+
+
+def _until(command: Command, at: float) -> float | None:
+    return None if command.duration is None else at + command.duration

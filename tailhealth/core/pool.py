@@ -1,0 +1,194 @@
+"""One pool: its members, what stops decisions in it, and what the guards say (DESIGN section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+from tailhealth.core.flights import Flights
+from tailhealth.core.join import Join
+from tailhealth.core.judge import SWITCHING_PROTOCOLS
+from tailhealth.core.member import Member
+from tailhealth.core.model import Attempt, Ejection, End, Paused, Pool, PoolMember, Reason, Source
+from tailhealth.core.policy import Comparison, Others, common_cause, matches_any, too_few_left, trips
+from tailhealth.core.rules import PoolRules
+from tailhealth.core.window import Seen
+
+DAY = 86_400.0
+_BY_LATEST = (Reason.CONSECUTIVE_REFUSED, Reason.PROBATION)
+
+
+class Tripped(NamedTuple):
+    """An upstream that should leave, by these rules."""
+
+    member: Member
+    seen: Seen
+    reasons: tuple[Reason, ...]
+
+
+class Objection(NamedTuple):
+    """What a guard said about one reason: None for no objection."""
+
+    reason: Reason | None
+    comparison: Comparison | None
+
+
+class PoolState:
+    """A pool's members in the operator's order, and what the pool's decisions depend on."""
+
+    def __init__(self, name: str, order: int, rules: PoolRules) -> None:
+        self.name = name
+        self.order = order
+        self.rules = rules
+        self.spec = Pool(name, ())
+        self.is_split = False
+        """Only some of the attempts at its upstreams belong to it."""
+        self.members: dict[str, Member] = {}
+        self.last_ejection = -inf
+        self.last_relief = -inf
+        self.streamed_at = -inf
+        """Latest sign of long bodies: requests in flight then do not prove that a header is missing."""
+        self.paused: Paused | None = None
+        self.blind: dict[str, str] = {}
+        """Sources that can't be trusted, with the reason."""
+
+    def update(self, spec: Pool, flights: Callable[[str], Flights]) -> list[Member]:
+        """Take the operator's list as it is now; what is no longer in it is forgotten.
+
+        Returns:
+            The members that are new.
+        """
+        self.spec = spec
+        self.is_split = bool(spec.hosts or spec.paths)
+        fresh = []
+        members: dict[str, Member] = {}
+        for order, one in enumerate(spec.members):
+            member = self.members.get(one.address)
+            if member is None:
+                member = Member(one, order, self.rules, flights(one.address))
+                fresh.append(member)
+            member.spec = one
+            member.order = order
+            members[one.address] = member
+        self.members = members
+        return fresh
+
+    def add(self, address: str, flights: Flights) -> Member:
+        """Add an upstream that the log showed, where no proxy tells the pools."""
+        member = Member(PoolMember(address), len(self.members), self.rules, flights)
+        self.members[address] = member
+        return member
+
+    def takes(self, attempt: Attempt) -> bool:
+        """Tell whether an attempt at one of its upstreams belongs to this pool."""
+        hosts, paths = self.spec.hosts, self.spec.paths
+        return (not hosts or any(fnmatchcase(attempt.host.lower(), one) for one in hosts)) and (
+            not paths or any(fnmatchcase(attempt.path, one) for one in paths)
+        )
+
+    @property
+    def is_stopped(self) -> Reason | None:
+        """Say why no ejection may be decided now: paused by the operator, or blind."""
+        if self.paused is not None:
+            return Reason.PAUSED
+        return Reason.BLIND if self.blind else None
+
+    def judges_stalled(self, member: Member, at: float, *, roundtrips: bool) -> bool:
+        """Tell whether requests in flight at a member prove anything (DESIGN section 4, Stalled)."""
+        if self.rules.bad.stalled_after is None or member.spec.unfollowed or member.ejection is not None:
+            return False
+        return roundtrips or at - self.streamed_at > DAY
+
+    def more_stalled(self, at: float, join: Join) -> list[Member]:
+        """Take a new sample of requests in flight; return the members that show more stalled ones than before."""
+        more = []
+        for member in self.members.values():
+            before, member.stalled = member.stalled, 0
+            after = self.rules.bad.stalled_after
+            if after is not None and self.judges_stalled(member, at, roundtrips=join.has_roundtrips(member.address)):
+                member.stalled = member.flights.stalled(after)
+            if member.stalled > before:
+                more.append(member)
+        return more
+
+    def note_body(self, attempt: Attempt) -> None:
+        """Remember a sign of long bodies: a switched connection, or a good attempt as long as a stalled one."""
+        after = self.rules.bad.stalled_after
+        if attempt.status == SWITCHING_PROTOCOLS or (
+            after is not None and attempt.end is End.ANSWERED and attempt.duration is not None and attempt.duration >= after
+        ):
+            self.streamed_at = max(self.streamed_at, attempt.ended)
+
+    def shift(self, by: float) -> None:
+        """Move every running time with a wall clock that was set."""
+        self.last_ejection += by
+        self.last_relief += by
+        self.streamed_at += by
+        if self.paused is not None and self.paused.until is not None:
+            self.paused = msgspec.structs.replace(self.paused, until=self.paused.until + by)
+        for member in self.members.values():
+            member.shift(by)
+
+    # What should leave, and what objects
+
+    def tripped(self, member: Member, at: float) -> Tripped | None:
+        """Ask the rules about a member as of `at`."""
+        seen = member.seen(at)
+        clients = self.rules.window.clients or (2 if self.spec.sticky else 1)
+        reasons = trips(seen, member.rows(at), self.rules.window, clients)
+        probation = member.probation
+        if probation is not None and self.rules.probation is not None and probation.bad >= self.rules.probation.bad:
+            reasons = (Reason.PROBATION, *reasons)
+        return Tripped(member, seen, reasons) if reasons else None
+
+    def objection(self, tripped: Tripped, reason: Reason, at: float) -> Objection:
+        """Ask the guards in their order; the first that objects gives its reason."""
+        member = tripped.member
+        plain = self._plain_objection(member)
+        if plain is not None:
+            return Objection(plain, None)
+        comparison = None
+        if self.rules.guard.common_cause:
+            comparison = self._compare(member, reason, tripped.seen, at)
+            if comparison.holds:
+                return Objection(Reason.COMMON_CAUSE, comparison)
+        if reason is not Reason.PROBATION and at < self.last_ejection + self.rules.guard.settle:
+            return Objection(Reason.SETTLE, comparison)
+        return Objection(None, comparison)
+
+    def _plain_objection(self, member: Member) -> Reason | None:
+        if self.is_stopped is not None:
+            return self.is_stopped
+        if member.pinned_in:
+            return Reason.PINNED
+        if not member.is_primary or not member.spec.actionable or matches_any(member.address, self.rules.guard.protected):
+            return Reason.PROTECTED
+        return too_few_left(self.others(member), self.rules.guard)
+
+    def others(self, member: Member) -> Others:
+        """Count the rest of the pool's primaries."""
+        primaries = [one for one in self.members.values() if one.is_primary]
+        rest = [one for one in primaries if one is not member]
+        serving = sum(one.is_in and one.spec.weight > 0 for one in rest)
+        return Others(max(1, len(primaries)), sum(not one.is_in for one in rest), serving)
+
+    def _compare(self, member: Member, reason: Reason, seen: Seen, at: float) -> Comparison:
+        start = at - self.rules.window.within if reason in _BY_LATEST else seen.oldest
+        if reason is Reason.CONSECUTIVE_UNANSWERED:
+            start = min(start, member.unanswered[0])
+        peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]
+        suspect = member.as_peer(start, at, whole=True)
+        return common_cause(reason, suspect, peers, self.rules.window, self.rules.guard)
+
+    def longest_out(self) -> Member | None:
+        """Return the upstream that the policy put out first of those that are out."""
+        out = [one for one in self.members.values() if one.ejection is not None and one.ejection.source is Source.POLICY]
+        return min(out, key=lambda one: (_since(one.ejection), one.order), default=None)
+
+
+def _since(ejection: Ejection | None) -> float:
+    return inf if ejection is None else ejection.since

@@ -1,0 +1,195 @@
+"""The latest counted outcomes of one upstream, in bounded memory (DESIGN section 5)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
+from math import floor, inf
+from typing import NamedTuple
+
+from tailhealth.core.model import Kind
+
+KEPT = 64
+"""So many newest outcomes are kept one by one; older ones, as far as `span` needs them, as counts per second."""
+_COMPACT_AT = 96
+
+
+class Mark(NamedTuple):
+    """A bad outcome in the window."""
+
+    kind: Kind
+    client: str
+    answered: bool
+    """A header came all the same (a 5xx, a slow or a broken-off answer)."""
+
+
+class Seen(NamedTuple):
+    """What a window shows at one moment."""
+
+    counted: int
+    bad: int
+    kinds: Counter[str]
+    unanswered: int
+    """Bad outcomes without a header."""
+    clients: int
+    """Distinct clients among the bad outcomes."""
+    oldest: float
+    """When the oldest outcome ended; infinity if there is none."""
+
+    @property
+    def share(self) -> float:
+        """Bad among counted; 0 of nothing."""
+        return self.bad / self.counted if self.counted else 0.0
+
+
+class Window:
+    """Counted outcomes in the order of their end. Outcomes may be added late; they take their place.
+
+    At a time `at` the window holds the newest `last` outcomes and all that ended at or after `at - span`, and none that ended
+    before `at - within`. Beyond the newest 64 the edge of `span` is a whole second.
+    """
+
+    __slots__ = ("_buckets", "_last", "_marks", "_span", "_times", "_within")
+
+    def __init__(self, last: int, span: float, within: float) -> None:
+        self._last = last
+        self._span = span
+        self._within = within
+        self._times: list[float] = []
+        self._marks: list[Mark | None] = []
+        self._buckets: deque[tuple[int, Counter[Mark | None]]] = deque()
+
+    def __len__(self) -> int:
+        """Count what is kept, whatever its age."""
+        return len(self._times) + sum(sum(bucket.values()) for _, bucket in self._buckets)
+
+    @property
+    def newest(self) -> float:
+        """When the latest outcome ended; minus infinity if there is none."""
+        return self._times[-1] if self._times else -inf
+
+    @property
+    def latest(self) -> Mark | None:
+        """The latest outcome: None if it is good or there is none."""
+        return self._marks[-1] if self._marks else None
+
+    def clear(self) -> None:
+        """Forget everything: an upstream that comes back starts with a clean sheet."""
+        self._times.clear()
+        self._marks.clear()
+        self._buckets.clear()
+
+    def add(self, ended: float, mark: Mark | None = None) -> None:
+        """Add an outcome, good if it has no mark."""
+        times = self._times
+        if not times or ended >= times[-1]:
+            times.append(ended)
+            self._marks.append(mark)
+            if len(times) >= _COMPACT_AT:
+                self._compact()
+        else:
+            place = bisect_right(times, ended)
+            if place == 0 and self._buckets and len(times) >= KEPT:
+                self._put_aside(ended, mark)
+            else:
+                times.insert(place, ended)
+                self._marks.insert(place, mark)
+
+    def replace_good(self, ended: float, mark: Mark, at: float) -> bool:
+        """Take back the good outcome that ended at `ended` and add a bad one that ended at `at` in its place.
+
+        Returns:
+            False if that good outcome is no longer in the window; the bad one is added all the same.
+        """
+        found = self._take_back(ended)
+        self.add(at, mark)
+        return found
+
+    def _take_back(self, ended: float) -> bool:
+        place = bisect_left(self._times, ended)
+        while place < len(self._times) and self._times[place] == ended:
+            if self._marks[place] is None:
+                del self._times[place], self._marks[place]
+                return True
+            place += 1
+        for second, bucket in self._buckets:
+            if second == floor(ended) and bucket[None] > 0:
+                bucket[None] -= 1
+                return True
+        return False
+
+    def _compact(self) -> None:
+        surplus = len(self._times) - KEPT
+        for ended, mark in zip(self._times[:surplus], self._marks[:surplus], strict=True):
+            self._put_aside(ended, mark)
+        del self._times[:surplus], self._marks[:surplus]
+        edge = floor(self._times[-1] - self._span)
+        while self._buckets and self._buckets[0][0] < edge:
+            self._buckets.popleft()
+
+    def _put_aside(self, ended: float, mark: Mark | None) -> None:
+        """Count an outcome by its second; clients and answers of single ones beyond the newest 64 are not kept apart."""
+        second = floor(ended)
+        key = None if mark is None else Mark(mark.kind, "", mark.answered)
+        buckets = self._buckets
+        if buckets and buckets[-1][0] == second:
+            buckets[-1][1][key] += 1
+        elif not buckets or buckets[-1][0] < second:
+            buckets.append((second, Counter({key: 1})))
+        else:
+            place = next(index for index, (known, _) in enumerate(buckets) if known >= second)
+            if buckets[place][0] == second:
+                buckets[place][1][key] += 1
+            else:
+                buckets.insert(place, (second, Counter({key: 1})))
+
+    def start(self, at: float) -> float:
+        """Return when the oldest outcome of the window as of `at` ended; infinity if it is empty."""
+        return self.seen(at).oldest
+
+    def seen(self, at: float, stalled: int = 0) -> Seen:
+        """Return what the window shows at `at`, with `stalled` bad outcomes dated now that are never stored."""
+        self._settle()
+        times = self._times
+        end = bisect_right(times, at)
+        newest = max(0, end - max(0, self._last - stalled))
+        first = max(min(newest, bisect_left(times, at - self._span, 0, end)), bisect_left(times, at - self._within, 0, end))
+        whole = first == 0 and bool(self._buckets)
+        return self._count(first, end, floor(at - self._span) if whole else None, stalled, at)
+
+    def since(self, start: float, at: float, stalled: int = 0) -> Seen:
+        """Return what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
+        self._settle()
+        times = self._times
+        end = bisect_right(times, at)
+        first = bisect_left(times, start, 0, end)
+        return self._count(first, end, floor(start) if first == 0 else None, stalled, at)
+
+    def _settle(self) -> None:
+        """Bring the list to its 64 newest, so that an answer does not depend on when memory was last tidied."""
+        if len(self._times) > KEPT:
+            self._compact()
+
+    def _count(self, first: int, end: int, edge: int | None, stalled: int, at: float) -> Seen:
+        """Count the list from `first` to `end` and, if `edge` is given, the buckets from that second on."""
+        marks = [mark for mark in self._marks[first:end] if mark is not None]
+        counted = end - first + stalled
+        kinds: Counter[str] = Counter(mark.kind.value for mark in marks)
+        unanswered = sum(not mark.answered for mark in marks) + stalled
+        clients = len({mark.client for mark in marks}) + stalled
+        oldest = self._times[first] if first < end else (at if stalled else inf)
+        bad = len(marks) + stalled
+        if stalled:
+            kinds[Kind.STALLED.value] += stalled
+        if edge is not None:
+            for second, bucket in self._buckets:
+                if second < edge:
+                    continue
+                oldest = min(oldest, second)
+                for mark, number in bucket.items():
+                    counted += number
+                    if mark is not None:
+                        bad += number
+                        kinds[mark.kind.value] += number
+                        unanswered += 0 if mark.answered else number
+        return Seen(counted, bad, kinds, unanswered, clients, oldest)
