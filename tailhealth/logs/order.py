@@ -1,0 +1,80 @@
+"""Time stamps that can't be: one bad stamp must not move time for all other lines (DESIGN section 3, "Both")."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tailhealth.core.model import Attempt
+from tailhealth.logs.reading import Event, Skip, Tally
+
+AHEAD = 300.0
+"""Seconds: a line's time further ahead than this lies in the future."""
+DELAYED = 60.0
+"""Seconds: live lines older than this when they come were held back by a buffer."""
+
+
+class Reading(msgspec.Struct, gc=False):
+    """What one line (or one record over several lines) told: its time, its events and what it counts as."""
+
+    at: float
+    line: bytes
+    """The line's first bytes, as an example if it has to be skipped."""
+    offset: int = 0
+    events: tuple[Event, ...] = ()
+    records: int = 1
+    unattributed: int = 0
+    pool_events: int = 0
+    aborted: int = 0
+
+
+class FutureFilter:
+    """Drops readings that lie in the future, counts the others, and hands on their events. One per file.
+
+    Live, a time more than `AHEAD` after the wall clock is skipped. In history there is no clock: such a time is one that is
+    more than `AHEAD` after both the line before and the line after it, so a reading that leaps ahead waits for the next one.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self.last: float | None = None
+        """Time of the line before, in epoch seconds; None before the first."""
+        self.held: Reading | None = None
+        """A reading that leapt ahead and waits for its next neighbour."""
+        self._tally = tally
+
+    def admit(self, reading: Reading, now: float | None) -> list[Event]:
+        """Take the next reading of the file and return the events that are certain now."""
+        events: list[Event] = []
+        held, self.held = self.held, None
+        if held is not None:
+            if held.at - reading.at > AHEAD:
+                self._tally.skip(Skip.FUTURE, held.line)
+            else:
+                events += self._release(held)
+        if now is not None:
+            if reading.at > now + AHEAD:
+                self._tally.skip(Skip.FUTURE, reading.line)
+                return events
+            if now - reading.at > DELAYED:
+                self._tally.hints["delayed"] = (
+                    f"lines come {now - reading.at:.0f} s after their time: the log is written through a buffer; give it a short"
+                    " flush time (nginx: `access_log ... flush=1s`)"
+                )
+        elif self.last is not None and reading.at - self.last > AHEAD:
+            self.held = reading
+            return events
+        return events + self._release(reading)
+
+    def finish(self) -> list[Event]:
+        """Release what waits: after the file's last line there is no neighbour that speaks against it."""
+        held, self.held = self.held, None
+        return self._release(held) if held is not None else []
+
+    def _release(self, reading: Reading) -> list[Event]:
+        tally = self._tally
+        self.last = reading.at
+        tally.records += reading.records
+        tally.unattributed += reading.unattributed
+        tally.pool_events += reading.pool_events
+        tally.aborted += reading.aborted
+        tally.attempts += sum(isinstance(event, Attempt) for event in reading.events)
+        return list(reading.events)
