@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import TypeAlias
@@ -17,9 +18,11 @@ from tailhealth.core.model import (
     Carried,
     Command,
     Decision,
+    End,
     Idle,
     InFlight,
     Input,
+    Origin,
     Outcome,
     Paused,
     Pools,
@@ -35,6 +38,9 @@ from tailhealth.core.rules import Settings
 from tailhealth.core.strangers import Strangers
 from tailhealth.core.timers import Due, Timer, Timers
 from tailhealth.core.window import Mark
+
+_ACCESS = Origin.ACCESS
+_ANSWERED = End.ANSWERED
 
 Control: TypeAlias = InFlight | Pools | Blind | Command
 Observer: TypeAlias = Callable[[Attempt, str, str, Outcome], None]
@@ -124,21 +130,20 @@ class Engine:
         """Act on everything due at or before `limit`: timers, then events, then other inputs of one moment."""
         controls = self._buffer.controls_until(limit)
         events = self._buffer.events_until(limit)
-        due = min(self._timers.next_at, controls[0][0] if controls else inf)
+        timers, direct, attempt = self._timers, not self.join.active, self._attempt
         for event in events:
             ended = event.ended
-            if due <= ended:
-                while controls and controls[0][0] < ended:
-                    at, control = controls.popleft()
-                    self._run_timers(at)
-                    self._control(control, at)
-                self._run_timers(ended)
+            if ended >= timers.next_at or (controls and ended > controls[0][0]):
+                self._catch_up(controls, ended)
             if ended < self._frontier:
                 self._late(event)
+                continue
+            self._frontier = ended
+            if direct and event.__class__ is Attempt and event.origin is _ACCESS:
+                attempt(event, ended)
             else:
-                self._frontier = ended
                 self._event(event, ended)
-            due = min(self._timers.next_at, controls[0][0] if controls else inf)
+                direct = not self.join.active
         for at, control in controls:
             self._run_timers(at)
             self._control(control, at)
@@ -147,6 +152,14 @@ class Engine:
             self._frontier = max(self._frontier, limit)
         decisions, self._decider.decisions = self._decider.decisions, []
         return decisions
+
+    def _catch_up(self, controls: deque[tuple[float, Control]], until: float) -> None:
+        """Act on what comes before an event that ended at `until`: timers of that moment, and inputs of an earlier one."""
+        while controls and controls[0][0] < until:
+            at, control = controls.popleft()
+            self._run_timers(at)
+            self._control(control, at)
+        self._run_timers(until)
 
     def _run_timers(self, limit: float) -> None:
         while self._timers.next_at <= limit:
@@ -177,16 +190,13 @@ class Engine:
 
     def _event(self, event: Event, at: float) -> None:
         """Judge what a line tells, as of `at`."""
-        if self.join.active or event.__class__ is not Attempt or event.origin is not judge.ACCESS:
-            for one in self.join.feed(event):
-                if isinstance(one, Amended):
-                    self._amend(one, at)
-                else:
-                    self._attempt(one, at)
-            if event.__class__ is Aborted:
-                self._ended_unattributed()
-        else:
-            self._attempt(event, at)
+        for one in self.join.feed(event):
+            if isinstance(one, Amended):
+                self._amend(one, at)
+            else:
+                self._attempt(one, at)
+        if isinstance(event, Aborted):
+            self._ended_unattributed()
 
     def _ended_unattributed(self) -> None:
         """A record without an upstream ended some request in flight: it may have been any of them."""
@@ -201,20 +211,31 @@ class Engine:
             return
         address.flights.ended += 1
         for pool, member in address.places:
-            if not pool.is_split or pool.takes(attempt):
+            header = attempt.header
+            if (
+                header is not None
+                and header < pool.plain_below
+                and attempt.status not in pool.not_plain
+                and attempt.end is _ANSWERED
+                and not member.attentive
+                and attempt.started >= member.acted_at
+                and self._observe is None
+            ):
+                # The one case that is hot: good whatever else is known, and nothing but the window can change.
+                member.window.add(attempt.ended)
+                member.totals.good += 1
+                if self._in_flight_known:
+                    pool.note_body(attempt)
+            elif not pool.is_split or pool.takes(attempt):
                 self._judge(pool, member, attempt, at)
 
     def _judge(self, pool: PoolState, member: Member, attempt: Attempt, at: float) -> None:
         """Judge one attempt in one pool and let it count, unless it began before an action or while its upstream was out."""
         outcome = judge.judge(attempt, pool.rules.bad)
         if member.ejection is not None:
-            outcome = _while_out(member, attempt, outcome)
+            outcome = member.missed(attempt, outcome)
         elif attempt.started < member.acted_at:
             outcome = judge.BEFORE_ACTION
-        elif outcome is judge.GOOD and not member.attentive:
-            member.window.add(attempt.ended)
-            if self._in_flight_known:
-                pool.note_body(attempt)
         elif outcome is not judge.ROUTE:
             member.note(attempt, outcome)
             pool.note_body(attempt)
@@ -276,14 +297,3 @@ class Engine:
     def carry_paused(self) -> tuple[Paused, ...]:
         """Return the operator's pauses that are still on."""
         return self._registry.carry_paused()
-
-
-def _while_out(member: Member, attempt: Attempt, outcome: Outcome) -> Outcome:
-    """Say what the policy would have spared, and its price: recorded attempts that began while their upstream was out."""
-    if member.ejection is None or attempt.started < member.ejection.since:
-        return judge.BEFORE_ACTION
-    if outcome.verdict is Verdict.BAD:
-        member.totals.avoided_bad += 1
-    elif outcome.verdict is Verdict.GOOD:
-        member.totals.lost_good += 1
-    return judge.WHILE_OUT

@@ -9,7 +9,6 @@ UPLOAD_BYTES = 1 << 20
 """From this much request body on, the header time measures the client's upload, not the upstream (DESIGN section 3)."""
 SWITCHING_PROTOCOLS = 101
 
-ACCESS = Origin.ACCESS
 GOOD = Outcome(Verdict.GOOD)
 _BAD = {kind: Outcome(Verdict.BAD, kind) for kind in Kind}
 _IGNORED = {kind: Outcome(Verdict.IGNORED, kind) for kind in Kind}

@@ -8,7 +8,7 @@ from math import inf
 import msgspec
 
 from tailhealth.core.flights import Flights
-from tailhealth.core.judge import has_header
+from tailhealth.core.judge import BEFORE_ACTION, WHILE_OUT, has_header
 from tailhealth.core.model import Attempt, Carried, Ejection, Kind, Outcome, PoolMember, Reason, Verdict
 from tailhealth.core.policy import Peer, Rows
 from tailhealth.core.rules import PoolRules, ProbationRules
@@ -104,6 +104,16 @@ class Member:
         elif outcome.kind is not None:
             (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind.value] += 1
 
+    def missed(self, attempt: Attempt, outcome: Outcome) -> Outcome:
+        """Count an attempt at an upstream that is out: what the policy would have spared, and its price."""
+        if self.ejection is None or attempt.started < self.ejection.since:
+            return BEFORE_ACTION
+        if outcome.verdict is Verdict.BAD:
+            self.totals.avoided_bad += 1
+        elif outcome.verdict is Verdict.GOOD:
+            self.totals.lost_good += 1
+        return WHILE_OUT
+
     # Questions
 
     def seen(self, at: float) -> Seen:
@@ -187,6 +197,7 @@ class Member:
         self.probation = None
         self.withheld = None
         self.acted_at = ejection.since
+        self.attentive = True
         self.totals.ejections += 1
 
     def come_back(self, at: float, *, probation: bool) -> None:

@@ -47,6 +47,9 @@ class PoolState:
         self.spec = Pool(name, ())
         self.is_split = False
         """Only some of the attempts at its upstreams belong to it."""
+        self.not_plain = rules.bad.default.status | rules.bad.default.busy | rules.bad.default.busy_with_retry_after
+        self.plain_below = self._plain_below()
+        """With a header sooner than this and a status not in `not_plain`, an answered attempt is good, whatever else it is."""
         self.members: dict[str, Member] = {}
         self.last_ejection = -inf
         self.last_relief = -inf
@@ -64,6 +67,7 @@ class PoolState:
         """
         self.spec = spec
         self.is_split = bool(spec.hosts or spec.paths)
+        self.plain_below = -inf if self.is_split else self._plain_below()
         fresh = []
         members: dict[str, Member] = {}
         for order, one in enumerate(spec.members):
@@ -76,6 +80,12 @@ class PoolState:
             members[one.address] = member
         self.members = members
         return fresh
+
+    def _plain_below(self) -> float:
+        bad = self.rules.bad
+        if bad.routes or bad.default.ignore or bad.default.grpc_status or bad.default.total_slower_than is not None:
+            return -inf
+        return inf if bad.default.slower_than is None else bad.default.slower_than
 
     def add(self, address: str, flights: Flights) -> Member:
         """Add an upstream that the log showed, where no proxy tells the pools."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import NamedTuple
 
 
@@ -34,21 +35,22 @@ class Timers:
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
-
-    @property
-    def next_at(self) -> float:
+        self.next_at = inf
         """When the next one is due; infinity if there is none."""
-        return self._heap[0].at if self._heap else float("inf")
 
     def set(self, timer: Timer) -> None:
         """Add a timer."""
         heappush(self._heap, timer)
+        self.next_at = self._heap[0].at
 
     def take(self) -> Timer:
         """Remove and return the next one."""
-        return heappop(self._heap)
+        timer = heappop(self._heap)
+        self.next_at = self._heap[0].at if self._heap else inf
+        return timer
 
     def replace(self, timers: list[Timer]) -> None:
         """Drop all timers and set these."""
         self._heap = timers
         heapify(self._heap)
+        self.next_at = self._heap[0].at if self._heap else inf
