@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,7 +44,28 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, port: int, owner: Upstream) -> None:
         self.owner = owner
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
         super().__init__(("127.0.0.1", port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection."""
+        with self._lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget the connection."""
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def cut(self) -> None:
+        """Cut all connections, idle ones of a proxy's keep-alive included."""
+        with self._lock:
+            for one in self._open:
+                with suppress(OSError):  # the other side was faster
+                    one.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep quiet: clients and proxies that leave are part of the tests."""
@@ -101,11 +122,12 @@ class Upstream:
             self._changed.notify_all()
 
     def refuse(self) -> None:
-        """Close the listening socket: connections are refused until `listen`."""
+        """Die like a process does: connections are cut, and new ones refused until `listen`."""
         if self._server is not None:
             self._server.shutdown()
             self._thread.join(DEADLINE)
             self._server.server_close()
+            self._server.cut()
             self._server = None
 
     def listen(self) -> None:
