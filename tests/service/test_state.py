@@ -1,0 +1,112 @@
+"""The state file survives crashes, is private, and is never believed when it is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tailhealth.core.model import Carried, Ejection, Paused, Reason, Source
+from tailhealth.proxies.base import Entry, UpstreamState
+from tailhealth.service.state import FILE, Kept, State, StateError, Wish, Wished
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEPT = Kept(
+    "k", "tailhealth-x-1", "p", (Entry("a:1", {"dial": "a:1"}, weights=(3,)), Entry("b:1", {"dial": "b:1"})), ((1, None),)
+)
+CARRIED = Carried("p", "a:1", Ejection(1.0, 31.0, 0, Source.POLICY, Reason.RATIO))
+
+
+def test_contents_come_back(tmp_path: Path) -> None:
+    """All that is written is read again, by the same controller."""
+    wished = Wished("p", "a:1", Wish(UpstreamState.OUT, until=31.0, why="6 of 8 bad"))
+    with State.open(tmp_path / "deep" / "er") as state:
+        token = state.contents.token
+        state.update(kept=(KEPT,), wished=(wished,), carried=(CARRIED,), paused=(Paused(None, None),), positions={"l": [1, 2]})
+    with State.open(tmp_path / "deep" / "er") as state:
+        assert state.contents.token == token
+        assert state.contents.kept == (KEPT,)
+        assert state.contents.wished == (wished,)
+        assert state.contents.carried == (CARRIED,)
+        assert state.contents.paused == (Paused(None, None),)
+        assert state.contents.positions == {"l": [1, 2]}
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    """Nobody but the user may read the state; the directory is made for the user alone."""
+    with State.open(tmp_path / "s") as state:
+        state.update(serial=1)
+    assert (tmp_path / "s" / FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "s" / "lock").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+def test_one_controller_per_directory(tmp_path: Path) -> None:
+    """A second controller is turned away with the process that holds the directory; later it may have it."""
+    with State.open(tmp_path), pytest.raises(StateError, match=r"process \d+ runs on this state directory"):
+        State.open(tmp_path)
+    State.open(tmp_path).close()
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"v":1,"token":"x","kept":[{}]}', b"\xff\xfe", b'{"v":1}', b"[]"])
+def test_a_broken_file_is_set_aside(tmp_path: Path, text: bytes) -> None:
+    """A torn or corrupt file is moved away untouched, and the new controller owns no mark of the old one."""
+    (tmp_path / FILE).write_bytes(text)
+    (tmp_path / f"{FILE}.broken-1").write_bytes(b"an earlier one")
+    with State.open(tmp_path) as state:
+        assert state.set_aside == tmp_path / f"{FILE}.broken-2"
+        assert state.set_aside.read_bytes() == text
+        assert state.contents.kept == ()
+        assert not state.contents.owns("tailhealth-x-1")
+
+
+def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """The file of a newer tailhealth is no broken file."""
+    (tmp_path / FILE).write_bytes(b'{"v":2,"token":"x"}')
+    with pytest.raises(StateError, match="version 2 is of a newer tailhealth"):
+        State.open(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b'{"v":2,"token":"x"}'
+    (tmp_path / FILE).unlink()
+    State.open(tmp_path).close()
+
+
+def test_a_half_written_file_beside_is_no_matter(tmp_path: Path) -> None:
+    """A crash while the new file was written leaves the old one in force."""
+    with State.open(tmp_path) as state:
+        state.update(kept=(KEPT,))
+    (tmp_path / f"{FILE}.new").write_bytes(b'{"v":1,"tok')
+    with State.open(tmp_path) as state:
+        assert state.contents.kept == (KEPT,)
+
+
+def test_what_can_not_be_written_is_not_believed(tmp_path: Path) -> None:
+    """When writing fails the contents stay those of the file, and the error names the file."""
+    with State.open(tmp_path) as state:
+        state.update(serial=1)
+        (tmp_path / f"{FILE}.new").mkdir()
+        with pytest.raises(StateError, match=r"state\.json: Is a directory: nothing is changed in the proxy"):
+            state.update(kept=(KEPT,))
+        assert not state.contents.kept
+        (tmp_path / f"{FILE}.new").rmdir()
+        state.update(kept=(KEPT,))
+        assert state.contents.kept == (KEPT,)
+
+
+def test_marks_are_never_used_twice(tmp_path: Path) -> None:
+    """Marks go on counting over a restart, and are recognised as ours."""
+    with State.open(tmp_path) as state:
+        first = state.next_mark()
+    with State.open(tmp_path) as state:
+        second = state.next_mark()
+        assert first != second
+        assert state.contents.owns(first)
+        assert not state.contents.owns("tailhealth-other-1")
+
+
+def test_a_directory_that_is_none_is_an_error(tmp_path: Path) -> None:
+    """A state directory that can't be made is named with the remedy."""
+    (tmp_path / "f").write_text("")
+    with pytest.raises(StateError, match=r"set \[state\] dir"):
+        State.open(tmp_path / "f")
