@@ -187,11 +187,14 @@ class PoolState:
         return Others(max(1, len(primaries)), sum(not one.is_in for one in rest), serving)
 
     def _compare(self, member: Member, reason: Reason, seen: Seen, at: float) -> Comparison:
-        start = at - self.rules.window.within if reason in _BY_LATEST else seen.oldest
+        reach = at - self.rules.window.within
         if reason is Reason.CONSECUTIVE_UNANSWERED:
-            start = min(start, member.unanswered[0])
+            # The row is this rule's window: what the upstream answered before the row would hide for minutes that it hangs.
+            start = max(member.unanswered[0], reach)
+        else:
+            start = reach if reason in _BY_LATEST else seen.oldest
         peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]
-        suspect = member.as_peer(start, at, whole=True)
+        suspect = member.as_peer(start, at, whole=reason is not Reason.CONSECUTIVE_UNANSWERED)
         return common_cause(reason, suspect, peers, self.rules.window, self.rules.guard)
 
     def longest_out(self) -> Member | None:
