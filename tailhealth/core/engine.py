@@ -68,7 +68,8 @@ class Engine:
         self._timers = Timers()
         self._decider = Decider(self._timers)
         self._buffer: Buffer[Control] = Buffer()
-        self._frontier = -inf
+        self.frontier = -inf
+        """Up to which time everything is judged."""
         self._started_at = -inf
         self._in_flight_known = False
 
@@ -120,7 +121,7 @@ class Engine:
 
     def _step(self, step: Stepped) -> None:
         self._release(inf)
-        self._frontier = self.now = step.at + step.by
+        self.frontier = self.now = step.at + step.by
         self._registry.shift(step.by)
         self._decider.renew(list(self.pools.values()), self.now)
 
@@ -135,10 +136,10 @@ class Engine:
             ended = event.ended
             if ended >= timers.next_at or (controls and ended > controls[0][0]):
                 self._catch_up(controls, ended)
-            if ended < self._frontier:
+            if ended < self.frontier:
                 self._late(event)
                 continue
-            self._frontier = ended
+            self.frontier = ended
             if direct and event.__class__ is Attempt and event.origin is _ACCESS:
                 attempt(event, ended)
             else:
@@ -149,7 +150,7 @@ class Engine:
             self._control(control, at)
         if limit < inf:
             self._run_timers(limit)
-            self._frontier = max(self._frontier, limit)
+            self.frontier = max(self.frontier, limit)
         decisions, self._decider.decisions = self._decider.decisions, []
         return decisions
 
@@ -186,7 +187,7 @@ class Engine:
         """Use a line that comes too late to be judged in its place. Only a fresh one may still trip."""
         if event.ended >= self._started_at:
             self.late_lines += 1
-        self._event(event, self._frontier)
+        self._event(event, self.frontier)
 
     def _event(self, event: Event, at: float) -> None:
         """Judge what a line tells, as of `at`."""
