@@ -1,0 +1,120 @@
+"""Can the input be trusted? Per log, with the numbers of DESIGN section 3, Blind. Silence alone is never blind."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from tailhealth.core.model import Blind
+
+UNREADABLE_LINES, UNREADABLE_LEAST, UNREADABLE_SHARE = 200, 20, 0.5
+"""More than this share of the last lines can't be read."""
+NAMELESS_RECORDS, NAMELESS_SECONDS = 20, 60.0
+"""So many access records in this time, and none names an upstream."""
+BEHIND_SECONDS, BEHIND_LOOKS = 60.0, 3
+"""The newest line is older than this at so many looks in a row at which the log had grown."""
+SILENT_SECONDS = 300.0
+"""Requests in flight change for this long, and no line comes."""
+GOOD_LINES = 20
+"""After so many good lines the log can be trusted again."""
+THINNED = ("level_filter", "sampling")
+"""Hints of the readers that tell of a log without an honest ratio."""
+
+
+class Look(NamedTuple):
+    """What a log shows at a moment; counts are totals since the start."""
+
+    at: float
+    lines: int
+    skipped: int
+    records: int
+    attributed: int
+    """Access records that name an upstream."""
+    late_by: float | None
+    """Age of the newest line when it was read, in seconds."""
+    unreadable: str
+    """Why the file can't be read; empty: it can."""
+    hints: frozenset[str]
+
+
+class Blindness:
+    """Watches one log.
+
+    Args:
+        source: Its name.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.reason: str | None = None
+        """Why it can't be trusted; None: it can."""
+        self._looks: deque[Look] = deque()
+        self._behind = 0
+        self._good = 0
+        self._busy_since: float | None = None
+        self._counts: dict[str, int] | None = None
+
+    def look(self, look: Look) -> Blind | None:
+        """Take a look; return a change between trusting and not."""
+        before = self._looks[-1] if self._looks else look._replace(lines=0, skipped=0, records=0, attributed=0)
+        if look.lines > before.lines:
+            self._busy_since = None
+            self._behind = self._behind + 1 if look.late_by is not None and look.late_by > BEHIND_SECONDS else 0
+        if not self._looks:
+            self._looks.append(before._replace(at=look.at))
+        self._looks.append(look)
+        self._forget(look.at)
+        cause = self._cause(look)
+        read = look.lines - before.lines
+        bad = look.skipped - before.skipped
+        self._good = self._good + read if not bad else 0
+        if cause is not None:
+            self._good = 0
+            if self.reason is None:
+                self.reason = cause
+                return Blind(look.at, self.source, cause)
+        elif self.reason is not None and self._good >= GOOD_LINES:
+            self.reason = None
+            self._looks.clear()
+            self._looks.append(look)
+            return Blind(look.at, self.source, None)
+        return None
+
+    def note_in_flight(self, at: float, counts: dict[str, int] | None) -> None:
+        """Take the proxy's count of requests in flight: while it changes, lines must come."""
+        if counts is not None and self._counts is not None and counts != self._counts and self._busy_since is None:
+            self._busy_since = at
+        self._counts = counts
+
+    def _forget(self, at: float) -> None:
+        """Keep the looks of the last minute, and those that hold the last 200 lines."""
+        looks = self._looks
+        while (
+            len(looks) > 2  # noqa: PLR2004 - two make a difference
+            and looks[1].at <= at - NAMELESS_SECONDS
+            and looks[-1].lines - looks[1].lines >= UNREADABLE_LINES
+        ):
+            looks.popleft()
+        if len(looks) > 1000:  # noqa: PLR2004 - a log so quiet needs no more looks to count 200 lines
+            del looks[1]
+
+    def _cause(self, look: Look) -> str | None:
+        if look.unreadable:
+            return look.unreadable
+        then = self._looks[0]
+        for one in self._looks:
+            if look.lines - one.lines < UNREADABLE_LINES:
+                break
+            then = one
+        lines, skipped = look.lines - then.lines, look.skipped - then.skipped
+        if lines >= UNREADABLE_LEAST and skipped > UNREADABLE_SHARE * lines:
+            return f"{skipped} of the last {lines} lines could not be read"
+        minute = next((one for one in self._looks if one.at >= look.at - NAMELESS_SECONDS), look)
+        records = look.records - minute.records
+        if records >= NAMELESS_RECORDS and look.attributed == minute.attributed:
+            return f"none of the last {records} access records names an upstream"
+        if self._behind >= BEHIND_LOOKS:
+            return f"the newest line is {look.late_by:.0f} s old: the log is written with a delay (a buffer?)"
+        if self._busy_since is not None and look.at - self._busy_since >= SILENT_SECONDS:
+            return "requests in flight change and no line comes: is this the log of that proxy?"
+        return next((f"the log is thinned ({code})" for code in THINNED if code in look.hints), None)
