@@ -1,0 +1,286 @@
+"""One generation of a log that is being read: from an open file that may grow, or from a compressed one that can't."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from tailhealth.logs.disk import OpenFile, Stat
+from tailhealth.logs.generation import CONTEXT_BYTES, HEAD_BYTES, FileId, Position, digest, head_of
+from tailhealth.logs.lines import LineCutter, Piece
+from tailhealth.logs.packed import Packing, Unpacker
+
+BLOCK = 256 * 1024
+"""How much is read at once."""
+
+
+class Chunk(NamedTuple):
+    """Whole lines of one generation, in the order in which they were written."""
+
+    file: FileId
+    path: str
+    """Where the bytes were read: a rolled or compressed copy has another path than the log."""
+    data: bytes
+    offset: int
+    """Position of `data` in its generation, in unpacked bytes. `(file.fingerprint, offset)` of a line stays the same
+    over restarts, renames and compression."""
+    final: bool = False
+    """The generation ends here. Comes once for each that was read to its end, with `data` empty or the last line, which
+    may lack its newline."""
+
+
+class Look(StrEnum):
+    """What a look at a generation found."""
+
+    MORE = "more"
+    """There is more than was asked for."""
+    QUIET = "quiet"
+    """Read to its present end."""
+    ENDED = "ended"
+    """Read to its end, and it can't grow."""
+    SHRUNK = "shrunk"
+    """It seems shorter than what was read, and begins the same: cut back, or a file system that remembers badly."""
+    TRUNCATED = "truncated"
+    """Other bytes stand where we have read: the file was emptied, whatever has been written since."""
+    OTHER = "other"
+    """A compressed file that begins like ours and is not."""
+
+
+class Looked(NamedTuple):
+    """The result of a look."""
+
+    look: Look
+    chunks: list[Chunk]
+    spent: int
+    """Bytes read."""
+
+
+class Source(Protocol):
+    """A generation in reading."""
+
+    file: FileId
+    path: str
+
+    @property
+    def position(self) -> Position:
+        """How far it was read."""
+        ...
+
+    @property
+    def cutter(self) -> LineCutter:
+        """Cuts its lines, and counts what it dropped."""
+        ...
+
+    @property
+    def broken(self) -> str | None:
+        """Why a compressed file can't be read to its end."""
+        ...
+
+    def look(self, budget: int) -> Looked:
+        """Read on, up to about `budget` bytes. Raises OSError."""
+        ...
+
+    def finish(self) -> Chunk:
+        """Nothing more will come: the last chunk."""
+        ...
+
+    def close(self) -> None:
+        """Let the file go."""
+        ...
+
+
+class _Reading:
+    """What both kinds of source keep: who they are, how far they are, and the bytes that prove it."""
+
+    def __init__(self, file: FileId, path: str, modified: float, cutter: LineCutter, before: bytes) -> None:
+        self.file = file
+        self.path = path
+        self.cutter = cutter
+        self.modified = modified
+        self.seen = before
+        """The last bytes before `cutter.position`."""
+        self._before = before
+        """The last bytes before `cutter.offset`."""
+
+    @property
+    def position(self) -> Position:
+        """See `Source`."""
+        return Position(
+            self.file.device,
+            self.file.inode,
+            self.file.fingerprint,
+            digest(self._before),
+            self.cutter.offset,
+            self.modified,
+            self.path,
+        )
+
+    def taken(self, data: bytes) -> list[Piece]:
+        """Feed bytes that follow those seen so far."""
+        start = self.cutter.offset
+        pieces = self.cutter.feed(data)
+        together = self.seen + data
+        if self.cutter.offset != start:
+            end = len(together) - (self.cutter.position - self.cutter.offset)
+            self._before = together[max(0, end - CONTEXT_BYTES) : end]
+        self.seen = together[-CONTEXT_BYTES:]
+        return pieces
+
+    def passed_hole(self, size: int) -> None:
+        """NUL bytes at a line start were left out."""
+        self.cutter.pass_hole(size)
+        self.seen = (self.seen + bytes(min(size, CONTEXT_BYTES)))[-CONTEXT_BYTES:]
+        self._before = self.seen
+
+    def chunks(self, pieces: list[Piece]) -> list[Chunk]:
+        """The pieces with their names on."""
+        return [Chunk(self.file, self.path, piece.data, piece.offset) for piece in pieces]
+
+    def finish(self) -> Chunk:
+        """See `Source`."""
+        rest = self.cutter.rest()
+        if rest is None:
+            return Chunk(self.file, self.path, b"", self.cutter.offset, final=True)
+        self._before = self.seen
+        if not self.file.fingerprint:
+            self.file = self.file._replace(fingerprint=digest(rest.data[:HEAD_BYTES]))
+        return Chunk(self.file, self.path, rest.data, rest.offset, final=True)
+
+
+class PlainSource(_Reading):
+    """A file as the proxy writes it. Nothing is believed but what is read from the open descriptor.
+
+    Before every read the first line must be the one that was there, and every read brings the bytes before the position with
+    it: so a truncation is seen even if the file has outgrown the old position since (case 84).
+
+    Args:
+        opened: The open file, which the source closes.
+        stat: What the descriptor says of itself.
+        path: Where it was opened, links followed.
+        offset: A line start.
+        max_line: See `LineCutter`.
+
+    Raises:
+        OSError: The bytes before `offset` could not be read.
+    """
+
+    broken: str | None = None
+
+    def __init__(self, opened: OpenFile, stat: Stat, path: str, offset: int, max_line: int) -> None:
+        self._opened = opened
+        self._head = head_of(opened.read_at(0, HEAD_BYTES))
+        self._noted = stat.modified
+        size = min(offset, CONTEXT_BYTES)
+        before = opened.read_at(offset - size, size)
+        file = FileId(stat.device, stat.inode, digest(self._head))
+        super().__init__(file, path, stat.modified, LineCutter(offset, max_line), before)
+
+    @property
+    def opened(self) -> OpenFile:
+        """The open file, for one who reads it from another position."""
+        return self._opened
+
+    def look(self, budget: int) -> Looked:
+        """See `Source`."""
+        chunks: list[Chunk] = []
+        spent = 0
+        if self._head and self._opened.read_at(0, len(self._head)) != self._head:
+            return Looked(Look.TRUNCATED, chunks, spent)
+        while spent < budget:
+            got = self._opened.read_at(self.cutter.position - len(self.seen), len(self.seen) + BLOCK)
+            if not got.startswith(self.seen):
+                look = Look.SHRUNK if self._head and len(got) < len(self.seen) else Look.TRUNCATED
+                return Looked(look, chunks, spent)
+            data = got[len(self.seen) :]
+            if not data:
+                self.modified = self._noted
+                return Looked(Look.QUIET, chunks, spent)
+            spent += len(data)
+            if self.cutter.at_line_start and not data.lstrip(b"\0"):
+                self._pass_hole(len(data))
+                continue
+            pieces = self.taken(data)
+            if pieces and not self._head:
+                self._head = head_of(self._opened.read_at(0, HEAD_BYTES))
+                self.file = self.file._replace(fingerprint=digest(self._head))
+            chunks += self.chunks(pieces)
+        return Looked(Look.MORE, chunks, spent)
+
+    def refresh(self, stat: Stat) -> None:
+        """Note when the file was last written; holds from the next look on, if that finds it to be the same generation."""
+        self._noted = stat.modified
+
+    def go_to(self, offset: int) -> None:
+        """Read on from `offset`, in a file that was cut back to there. Raises OSError."""
+        size = min(offset, CONTEXT_BYTES)
+        self.cutter = LineCutter(offset, self.cutter.max_line)
+        self.seen = self._before = self._opened.read_at(offset - size, size)
+
+    def close(self) -> None:
+        """See `Source`."""
+        self._opened.close()
+
+    def _pass_hole(self, read: int) -> None:
+        position = self.cutter.position
+        self.passed_hole(max(read, self._opened.next_data(position) - position))
+
+
+class PackedSource(_Reading):
+    """A compressed copy of a generation, read on from where the generation was left.
+
+    Args:
+        opened: The open file, which the source closes.
+        packing: How it is compressed.
+        start: The position to go on from, with the path and time of the copy; its context is checked on the way.
+        max_line: See `LineCutter`.
+    """
+
+    def __init__(self, opened: OpenFile, packing: Packing, start: Position, max_line: int) -> None:
+        file = FileId(start.device, start.inode, start.fingerprint)
+        super().__init__(file, start.path, start.modified, LineCutter(start.offset, max_line), b"")
+        self._opened = opened
+        self._start = start
+        self._left = start.offset
+        self._packed_at = 0
+        self._unpacker = Unpacker(self._read, packing)
+
+    @property
+    def broken(self) -> str | None:
+        """See `Source`."""
+        return self._unpacker.broken
+
+    @property
+    def position(self) -> Position:
+        """See `Source`."""
+        return self._start if self._left else super().position
+
+    def look(self, budget: int) -> Looked:
+        """See `Source`."""
+        chunks: list[Chunk] = []
+        spent = 0
+        while spent < budget:
+            block = self._unpacker.block()
+            if not block:
+                return Looked(Look.OTHER if self._left else Look.ENDED, chunks, spent)
+            spent += len(block)
+            if self._left:
+                block = self._skip(block)
+                if not self._left and digest(self._before) != self._start.context:
+                    return Looked(Look.OTHER, chunks, spent)
+            chunks += self.chunks(self.taken(block)) if block else []
+        return Looked(Look.MORE, chunks, spent)
+
+    def close(self) -> None:
+        """See `Source`."""
+        self._opened.close()
+
+    def _read(self, size: int) -> bytes:
+        data = self._opened.read_at(self._packed_at, size)
+        self._packed_at += len(data)
+        return data
+
+    def _skip(self, block: bytes) -> bytes:
+        passed = block[: self._left]
+        self._left -= len(passed)
+        self.seen = self._before = (self.seen + passed)[-CONTEXT_BYTES:]
+        return block[len(passed) :]
