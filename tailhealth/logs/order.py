@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from tailhealth.core.model import Attempt
@@ -25,6 +27,7 @@ class Reading(msgspec.Struct, gc=False):
     unattributed: int = 0
     pool_events: int = 0
     aborted: int = 0
+    other: int = 0
 
 
 class FutureFilter:
@@ -41,6 +44,14 @@ class FutureFilter:
         """A reading that leapt ahead and waits for its next neighbour."""
         self._tally = tally
 
+    def reference(self, now: float | None) -> float:
+        """Return the time from which `AHEAD` is counted; minus infinity where a reading has to be admitted to tell."""
+        if self.held is not None:
+            return -inf
+        if now is not None:
+            return now
+        return -inf if self.last is None else self.last
+
     def admit(self, reading: Reading, now: float | None) -> list[Event]:
         """Take the next reading of the file and return the events that are certain now."""
         events: list[Event] = []
@@ -51,13 +62,13 @@ class FutureFilter:
             else:
                 events += self._release(held)
         if now is not None:
-            if reading.at > now + AHEAD:
+            if reading.at - now > AHEAD:
                 self._tally.skip(Skip.FUTURE, reading.line)
                 return events
             if now - reading.at > DELAYED:
                 self._tally.hints["delayed"] = (
-                    f"lines come {now - reading.at:.0f} s after their time: the log is written through a buffer; give it a short"
-                    " flush time (nginx: `access_log ... flush=1s`)"
+                    f"lines come {now - reading.at:.0f} s after their time: the log is written through a buffer; give it a"
+                    " short flush time (nginx: `access_log ... flush=1s`)"
                 )
         elif self.last is not None and reading.at - self.last > AHEAD:
             self.held = reading
@@ -76,5 +87,6 @@ class FutureFilter:
         tally.unattributed += reading.unattributed
         tally.pool_events += reading.pool_events
         tally.aborted += reading.aborted
+        tally.other += reading.other
         tally.attempts += sum(isinstance(event, Attempt) for event in reading.events)
         return list(reading.events)
