@@ -27,6 +27,11 @@ class Decider:
         self.decisions: list[Decision] = []
         self._timers = timers
 
+    def take(self) -> list[Decision]:
+        """Hand over the decisions since the last time."""
+        decisions, self.decisions = self.decisions, []
+        return decisions
+
     # Asking
 
     def consider(self, pool: PoolState, member: Member, outcome: Outcome, ended: float, at: float) -> None:
@@ -40,7 +45,7 @@ class Decider:
             member.prove(ended)
         if counted and member.probation is not None:
             self._hear(pool, member, outcome, at)
-        suspicious = outcome.verdict is Verdict.BAD or (bool(member.unanswered) and member.unanswered[-1] == ended)
+        suspicious = outcome.verdict is Verdict.BAD or member.hangs(ended)
         if (suspicious or member.withheld is not None) and ended >= at - pool.rules.window.span:
             self.ask(pool, member, at)
         member.relax()
@@ -76,7 +81,9 @@ class Decider:
             elif member.withheld is not None:
                 self._clear(pool, member, at)
         for tripped in sorted(found, key=lambda one: (-one.seen.share, one.member.order)):
-            self._act(pool, tripped, at)
+            # A relief on the way may have asked about it already.
+            if tripped.member.ejection is None:
+                self._act(pool, tripped, at)
 
     def judge_withheld(self, pool: PoolState, at: float) -> None:
         """Ask again about every trip that a guard held, now that the guard may have changed its mind."""
@@ -130,7 +137,7 @@ class Decider:
         if objection.reason is None or member.withheld is objection.reason:
             return
         member.withheld = objection.reason
-        self.set_window_empty(pool, member)
+        self.set_window_empty(pool, member, at)
         self._say(pool, member, Action.WITHHELD, objection.reason, at, evidence=_evidence(tripped, objection.comparison))
 
     def _relieve(self, pool: PoolState, at: float) -> None:
@@ -169,6 +176,7 @@ class Decider:
         if not force and pool.others(member).serving == 0:
             self._say(pool, member, Action.WITHHELD, Reason.MIN_SERVING, at, source=Source.OPERATOR, why=why)
             return
+        member.pinned_in, member.pinned_until = False, None
         if member.ejection is not None:
             member.totals.out_seconds += at - member.ejection.since
             member.totals.ejections -= 1
@@ -192,18 +200,19 @@ class Decider:
         elif member.withheld is not None:
             self.judge(pool, [member], at)
             if member.withheld is not None:
-                self.set_window_empty(pool, member)
+                self.set_window_empty(pool, member, at)
 
     def set_untested(self, pool: PoolState, member: Member) -> None:
         """Set the end of a probation without traffic."""
         if member.untested_at is not None:
             self._set(member.untested_at, pool, member, Due.UNTESTED)
 
-    def set_window_empty(self, pool: PoolState, member: Member) -> None:
-        """Set the moment at which a withheld trip ends for want of outcomes."""
-        newest = max([member.window.newest, *member.unanswered])
+    def set_window_empty(self, pool: PoolState, member: Member, at: float) -> None:
+        """Set the moment after `at` at which a withheld trip ends for want of outcomes."""
+        newest = max(member.window.newest, member.unanswered.newest)
         if newest > float("-inf"):
-            self._set(newest + pool.rules.window.within, pool, member, Due.WINDOW_EMPTY)
+            empty_at = max(newest + pool.rules.window.within, at + ASK_AGAIN)
+            self._set(empty_at, pool, member, Due.WINDOW_EMPTY)
 
     def set_pause_ends(self, pool: PoolState) -> None:
         """Set the end of a pause."""
@@ -227,15 +236,15 @@ class Decider:
                 self._timers.set(Timer(settled, pool.order, 0, Due.SETTLED, pool.name, ""))
             self.set_pause_ends(pool)
             for member in pool.members.values():
-                self._renew_member(pool, member)
+                self._renew_member(pool, member, now)
 
-    def _renew_member(self, pool: PoolState, member: Member) -> None:
+    def _renew_member(self, pool: PoolState, member: Member, now: float) -> None:
         if member.ejection is not None and member.ejection.until is not None:
             self._set(member.ejection.until, pool, member, Due.READMIT)
         self.set_pin_ends(pool, member)
         self.set_untested(pool, member)
         if member.withheld is not None:
-            self.set_window_empty(pool, member)
+            self.set_window_empty(pool, member, now)
 
     def _say(
         self,

@@ -28,7 +28,6 @@ from tailhealth.core.model import (
     Pools,
     Started,
     Stepped,
-    Verdict,
 )
 from tailhealth.core.order import Buffer, Event
 from tailhealth.core.orders import obey, resumed
@@ -37,7 +36,6 @@ from tailhealth.core.registry import Registry
 from tailhealth.core.rules import Settings
 from tailhealth.core.strangers import Strangers
 from tailhealth.core.timers import Due, Timer, Timers
-from tailhealth.core.window import Mark
 
 _ACCESS = Origin.ACCESS
 _ANSWERED = End.ANSWERED
@@ -71,7 +69,6 @@ class Engine:
         self.frontier = -inf
         """Up to which time everything is judged."""
         self._started_at = -inf
-        self._in_flight_known = False
 
     @property
     def pools(self) -> dict[str, PoolState]:
@@ -93,41 +90,50 @@ class Engine:
                 events.append(one)
             elif isinstance(one, Idle):
                 self.now = max(self.now, one.at)
+            elif isinstance(one, Stepped):
+                # Lines of the old clock come first: after the step their times mean something else.
+                self._take_events(events)
+                events = []
+                self._step(one)
             else:
                 self._take_control(one)
         return self.read(events)
 
     def read(self, events: Sequence[Event]) -> list[Decision]:
         """Take the events of log lines, and let time move as far as they show."""
-        if events:
-            newest = self._buffer.add_events(events)
-            self.now = max(self.now, newest)
-        return self._release(self.now - self.settings.lateness)
+        self._take_events(events)
+        self._act_until(self.now - self.settings.lateness)
+        return self._decider.take()
 
     def finish(self) -> list[Decision]:
         """The input ends: judge what still waits for its turn, up to the engine's time."""
-        return self._release(self.now)
+        self._act_until(self.now)
+        return self._decider.take()
 
-    def _take_control(self, control: Control | Stepped | Started) -> None:
+    def _take_events(self, events: Sequence[Event]) -> None:
+        if events:
+            self.now = max(self.now, self._buffer.add_events(events))
+
+    def _take_control(self, control: Control | Started) -> None:
         self.now = max(self.now, control.at)
-        if isinstance(control, Stepped):
-            # Lines of the old clock come first: after the step their times mean something else.
-            self._step(control)
-        elif isinstance(control, Started):
+        if isinstance(control, Started):
             self._started_at = control.at
             self._registry.start(control)
         else:
-            self._buffer.add_control(control.at, control)
+            self._buffer.add_control(max(control.at, self.frontier), control)
 
     def _step(self, step: Stepped) -> None:
-        self._release(inf)
+        self.now = max(self.now, step.at)
+        self._act_until(inf)
+        self._run_timers(step.at)
         self.frontier = self.now = step.at + step.by
+        self._started_at += step.by
         self._registry.shift(step.by)
         self._decider.renew(list(self.pools.values()), self.now)
 
     # Order
 
-    def _release(self, limit: float) -> list[Decision]:
+    def _act_until(self, limit: float) -> None:
         """Act on everything due at or before `limit`: timers, then events, then other inputs of one moment."""
         controls = self._buffer.controls_until(limit)
         events = self._buffer.events_until(limit)
@@ -141,7 +147,7 @@ class Engine:
                 continue
             self.frontier = ended
             if direct and event.__class__ is Attempt and event.origin is _ACCESS:
-                attempt(event, ended)
+                attempt(event, ended, 1)
             else:
                 self._event(event, ended)
                 direct = not self.join.active
@@ -151,8 +157,6 @@ class Engine:
         if limit < inf:
             self._run_timers(limit)
             self.frontier = max(self.frontier, limit)
-        decisions, self._decider.decisions = self._decider.decisions, []
-        return decisions
 
     def _catch_up(self, controls: deque[tuple[float, Control]], until: float) -> None:
         """Act on what comes before an event that ended at `until`: timers of that moment, and inputs of an earlier one."""
@@ -191,26 +195,24 @@ class Engine:
 
     def _event(self, event: Event, at: float) -> None:
         """Judge what a line tells, as of `at`."""
+        if isinstance(event, Aborted):
+            self._registry.end_any()
+        else:
+            self._registry.end_one(event, self.join)
         for one in self.join.feed(event):
             if isinstance(one, Amended):
                 self._amend(one, at)
             else:
                 self._attempt(one, at)
-        if isinstance(event, Aborted):
-            self._ended_unattributed()
 
-    def _ended_unattributed(self) -> None:
-        """A record without an upstream ended some request in flight: it may have been any of them."""
-        for flights in self._registry.flights.values():
-            flights.ended += 1
-
-    def _attempt(self, attempt: Attempt, at: float) -> None:
+    def _attempt(self, attempt: Attempt, at: float, ended: int = 0) -> None:
+        """Judge an attempt in all pools of its address; `ended`: so many requests in flight it ended, not yet counted."""
         self.attempts += 1
         address = self._registry.find(attempt.upstream)
         if address is None:
             self.strangers.note(attempt)
             return
-        address.flights.ended += 1
+        address.flights.ended += ended
         for pool, member in address.places:
             header = attempt.header
             if (
@@ -225,21 +227,19 @@ class Engine:
                 # The one case that is hot: good whatever else is known, and nothing but the window can change.
                 member.window.add(attempt.ended)
                 member.totals.good += 1
-                if self._in_flight_known:
-                    pool.note_body(attempt)
+                if (attempt.duration or 0.0) >= pool.long_body:
+                    pool.note_body(attempt, judge.GOOD)
             elif not pool.is_split or pool.takes(attempt):
                 self._judge(pool, member, attempt, at)
 
     def _judge(self, pool: PoolState, member: Member, attempt: Attempt, at: float) -> None:
         """Judge one attempt in one pool and let it count, unless it began before an action or while its upstream was out."""
         outcome = judge.judge(attempt, pool.rules.bad)
-        if member.ejection is not None:
+        pool.note_body(attempt, outcome)
+        if member.ejection is not None or attempt.started < member.acted_at:
             outcome = member.missed(attempt, outcome)
-        elif attempt.started < member.acted_at:
-            outcome = judge.BEFORE_ACTION
         elif outcome is not judge.ROUTE:
             member.note(attempt, outcome)
-            pool.note_body(attempt)
             if attempt.ended >= self._started_at:
                 self._decider.consider(pool, member, outcome, attempt.ended, at)
         member.tally(outcome)
@@ -251,14 +251,13 @@ class Engine:
         old, new = amended
         address = self._registry.find(new.upstream)
         for pool, member in address.places if address is not None else ():
-            before, after = judge.judge(old, pool.rules.bad), judge.judge(new, pool.rules.bad)
-            pool.note_body(new)
-            countable = member.ejection is None and new.started >= member.acted_at and pool.takes(new)
-            if before.verdict is not Verdict.GOOD or after.verdict is not Verdict.BAD or after.kind is None or not countable:
+            if pool.is_split and not pool.takes(new):
                 continue
-            member.window.replace_good(old.ended, Mark(after.kind, new.client, answered=True), new.ended)
-            member.totals.good -= 1
-            member.tally(after)
+            before, after = judge.judge(old, pool.rules.bad), judge.judge(new, pool.rules.bad)
+            pool.note_body(new, after)
+            if before is after or member.ejection is not None or new.started < member.acted_at:
+                continue
+            member.amend(old, before, new, after)
             if new.ended >= self._started_at:
                 self._decider.consider(pool, member, after, new.ended, at)
             if self._observe is not None:
@@ -269,7 +268,9 @@ class Engine:
     def _control(self, control: Control, at: float) -> None:
         match control:
             case InFlight():
-                self._take_in_flight(control)
+                self._registry.sample(control, at, self.join)
+                for pool in self.pools.values():
+                    self._decider.judge(pool, pool.more_stalled(at, self.join), at)
             case Pools():
                 self._registry.take_pools(control)
                 self._decider.renew(list(self.pools.values()), at)
@@ -277,17 +278,7 @@ class Engine:
                 for pool in self._registry.take_blind(control):
                     resumed(pool, self._decider, at)
             case Command():
-                obey(control, list(self.pools.values()), self._decider, at)
-
-    def _take_in_flight(self, sample: InFlight) -> None:
-        """Compare requests in flight with what ended: an upstream that shows more stalled than before is asked about."""
-        self._in_flight_known = True
-        keep = max((pool.rules.bad.stalled_after or 0.0 for pool in self.pools.values()), default=0.0)
-        for address, flights in self._registry.flights.items():
-            count = None if sample.counts is None else sample.counts.get(address, 0)
-            flights.sample(sample.at, count, sample.process, self.join.streaming(address), keep)
-        for pool in self.pools.values():
-            self._decider.judge(pool, pool.more_stalled(sample.at, self.join), sample.at)
+                obey(control, self._registry, self._decider, at)
 
     # What a restart needs
 
@@ -297,4 +288,4 @@ class Engine:
 
     def carry_paused(self) -> tuple[Paused, ...]:
         """Return the operator's pauses that are still on."""
-        return self._registry.carry_paused()
+        return self._registry.carry_paused(self.now)

@@ -27,7 +27,8 @@ class Flights:
         """Everything that may have ended one of the requests in flight, since the start."""
         self._samples: deque[_Sample] = deque()
         self._process = ""
-        self._carried = 0
+        self._carried: int | None = 0
+        """Of the requests in flight, how many may have begun before the readmission; None: as many as the next poll shows."""
 
     def sample(self, at: float, count: int | None, process: str, streaming: int, keep: float) -> None:
         """Take a poll.
@@ -39,15 +40,16 @@ class Flights:
             streaming: Requests whose header came already and whose body is still open.
             keep: How far back a sample may be asked for, in seconds.
         """
-        if count is None or process != self._process:
+        self.count = count
+        if count is None:
+            self._samples.clear()
+            return
+        if process != self._process:
             self._samples.clear()
             self._carried = 0
-        self.count = count
         self._process = process
-        if count is None:
-            return
         waiting = max(0, count - streaming)
-        self._carried = min(self._carried, waiting)
+        self._carried = waiting if self._carried is None else min(self._carried, waiting)
         self._samples.append(_Sample(at, waiting, self.ended))
         while len(self._samples) > 1 and self._samples[1].at <= at - keep:
             self._samples.popleft()
@@ -57,7 +59,7 @@ class Flights:
 
         It is taken off until fewer are in flight: which of them ended cannot be told.
         """
-        self._carried = self._samples[-1].waiting if self._samples else 0
+        self._carried = self._samples[-1].waiting if self._samples else None
         while len(self._samples) > 1:
             self._samples.popleft()
 
@@ -81,4 +83,4 @@ class Flights:
         if base is None:
             return 0
         stuck = min(latest.waiting, base.waiting - (latest.ended - base.ended))
-        return max(0, stuck - self._carried - (self.ended - latest.ended))
+        return max(0, stuck - (self._carried or 0) - (self.ended - latest.ended))

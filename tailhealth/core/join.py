@@ -8,7 +8,7 @@ lines stop (DEBUG was switched off), access lines judge again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -44,13 +44,17 @@ class Join:
         self._held: dict[str, list[Attempt]] = defaultdict(list)
         self._streaming: dict[str, int] = defaultdict(int)
 
-    def streaming(self, upstream: str) -> int:
-        """Count requests of an upstream whose header came and whose end did not."""
-        return self._streaming.get(upstream, 0)
+    def streaming(self, names: Iterable[str]) -> int:
+        """Count requests of an upstream, by all its names, whose header came and whose end did not."""
+        return sum(self._streaming.get(name, 0) for name in names)
 
-    def has_roundtrips(self, upstream: str) -> bool:
-        """Tell whether round-trip lines judge this upstream now."""
-        return upstream in self._by_roundtrip
+    def has_roundtrips(self, names: Iterable[str]) -> bool:
+        """Tell whether round-trip lines judge an upstream of these names now."""
+        return any(name in self._by_roundtrip for name in names)
+
+    def tells_an_end(self, event: Attempt) -> bool:
+        """Tell whether a line shows that a request no longer waits for its header and no earlier line showed it. Ask first."""
+        return event.origin is Origin.ROUNDTRIP or self._find(_request(event), event.upstream) is None
 
     def feed(self, event: Attempt | Aborted) -> Iterator[Attempt | Amended]:
         """Hand on what one line adds: nothing, an attempt, a correction, or attempts that were held back."""
@@ -95,8 +99,7 @@ class Join:
             self.duplicates += 1
             self._held.pop(attempt.upstream, None)
             self._end(_request(attempt), attempt.upstream)
-            if old.end is End.ANSWERED:
-                yield Amended(old, _whole(old, attempt))
+            yield Amended(old, _whole(old, attempt))
             return
         held = self._held[attempt.upstream]
         held.append(attempt)
@@ -133,7 +136,12 @@ def _request(event: Attempt | Aborted) -> _Request:
 
 
 def _whole(old: Attempt, access: Attempt) -> Attempt:
-    """Add to a round trip what only its access line knows."""
+    """Add to a round trip what only its access line knows. How long one without a header waited, it knows itself."""
     return msgspec.structs.replace(
-        old, duration=access.duration, stream=access.stream, grpc_status=access.grpc_status, retry_after=access.retry_after
+        old,
+        duration=access.duration if old.end is End.ANSWERED else old.duration,
+        stream=old.stream or access.stream,
+        grpc_status=old.grpc_status if access.grpc_status is None else access.grpc_status,
+        retry_after=old.retry_after or access.retry_after,
+        body_bytes=max(old.body_bytes, access.body_bytes),
     )

@@ -13,6 +13,9 @@ GOOD = Outcome(Verdict.GOOD)
 _BAD = {kind: Outcome(Verdict.BAD, kind) for kind in Kind}
 _IGNORED = {kind: Outcome(Verdict.IGNORED, kind) for kind in Kind}
 ROUTE = _IGNORED[Kind.ROUTE]
+"""Its route is ignored altogether."""
+UNJUDGED = Outcome(Verdict.IGNORED, Kind.ROUTE)
+"""The route's rule for such an end is off. The attempt is no outcome, and had no header all the same: a row may show it."""
 BEFORE_ACTION = _IGNORED[Kind.BEFORE_ACTION]
 WHILE_OUT = _IGNORED[Kind.WHILE_OUT]
 
@@ -63,7 +66,7 @@ def header_time(attempt: Attempt) -> float | None:
 
 
 def _reached(attempt: Attempt, limit: float) -> bool:
-    if attempt.end is End.ABANDONED or attempt.status == SWITCHING_PROTOCOLS or attempt.duration is None:
+    if attempt.status == SWITCHING_PROTOCOLS or attempt.duration is None:
         return False
     return attempt.duration >= limit
 
@@ -71,9 +74,9 @@ def _reached(attempt: Attempt, limit: float) -> bool:
 def _unanswered_or_cut(attempt: Attempt, yardstick: Yardstick) -> Outcome:
     match attempt.end:
         case End.REFUSED:
-            return _BAD[Kind.REFUSED] if yardstick.refused else ROUTE
+            return _BAD[Kind.REFUSED] if yardstick.refused else UNJUDGED
         case End.TIMED_OUT:
-            return _BAD[Kind.TIMED_OUT] if yardstick.timed_out else ROUTE
+            return _BAD[Kind.TIMED_OUT] if yardstick.timed_out else UNJUDGED
         case End.ANSWERED:
             return _BAD[Kind.NO_ANSWER]
         case End.ABANDONED:

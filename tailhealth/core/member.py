@@ -9,11 +9,14 @@ import msgspec
 
 from tailhealth.core.flights import Flights
 from tailhealth.core.judge import BEFORE_ACTION, WHILE_OUT, has_header
-from tailhealth.core.model import Attempt, Carried, Ejection, Kind, Outcome, PoolMember, Reason, Verdict
+from tailhealth.core.model import Attempt, Ejection, Kind, Outcome, PoolMember, Reason, Verdict
 from tailhealth.core.policy import Peer, Rows
+from tailhealth.core.rows import Row
 from tailhealth.core.rules import PoolRules, ProbationRules
 from tailhealth.core.window import KEPT, Mark, Seen, Window
 
+ABSENCES = 16
+"""So many times out are remembered, for the attempts that began in one and ended after it."""
 PROOF_PERIODS = 10
 """A strike is forgotten after this many times `for` in rotation, and a probation without traffic ends after as long."""
 
@@ -46,9 +49,9 @@ class Member:
     """State of an upstream in a pool. Changed only by the engine, in the order of the inputs."""
 
     __slots__ = (
-        "acted_at", "address", "asked_at", "attentive", "ejection", "flights", "order", "pinned_in", "pinned_until",
-        "probation", "proof_good", "proof_since", "refused", "rules", "silences", "spec", "stalled", "strikes", "totals",
-        "unanswered", "window", "withheld",
+        "absences", "acted_at", "address", "asked_at", "attentive", "ejection", "flights", "order", "pinned_in",
+        "pinned_until", "probation", "proof_good", "proof_since", "refused", "rules", "silences", "spec", "stalled",
+        "strikes", "totals", "unanswered", "window", "withheld",
     )  # fmt: skip
 
     def __init__(self, spec: PoolMember, order: int, rules: PoolRules, flights: Flights) -> None:
@@ -58,12 +61,14 @@ class Member:
         self.rules = rules
         self.flights = flights
         self.window = Window(rules.window.last, rules.window.span, rules.window.within)
-        self.refused: deque[float] = deque(maxlen=KEPT)
-        self.unanswered: deque[float] = deque(maxlen=KEPT)
+        self.refused = Row(max(KEPT, rules.window.consecutive_refused or 0))
+        self.unanswered = Row(max(KEPT, rules.window.consecutive_unanswered or 0))
         self.silences: deque[float] = deque(maxlen=KEPT)
         self.ejection: Ejection | None = None
         self.probation: Probation | None = None
         self.acted_at = -inf
+        self.absences: deque[tuple[float, float]] = deque(maxlen=ABSENCES)
+        """The latest times out, from when to when."""
         self.strikes = 0
         self.proof_since = -inf
         self.proof_good = 0
@@ -80,33 +85,57 @@ class Member:
 
     def note(self, attempt: Attempt, outcome: Outcome) -> None:
         """Take an outcome into the window and the rows."""
-        answered = has_header(attempt)
-        if outcome.verdict is Verdict.GOOD:
-            self.window.add(attempt.ended)
-        elif outcome.verdict is Verdict.BAD and outcome.kind is not None:
-            self.window.add(attempt.ended, Mark(outcome.kind, attempt.client, answered))
-        if answered:
-            self.refused.clear()
-            self.unanswered.clear()
+        ended = attempt.ended
+        late = ended < self.window.newest
+        if outcome.verdict is not Verdict.IGNORED:
+            self.window.add(ended, _mark(attempt, outcome))
+        if has_header(attempt):
+            self.refused.break_at(ended)
+            self.unanswered.break_at(ended)
             return
-        if outcome.kind is Kind.REFUSED:
-            self.refused.append(attempt.ended)
-            self.attentive = True
+        in_a_row = not late or not self.window.was_answered_after(ended)
+        if outcome.kind is Kind.REFUSED and in_a_row:
+            self.refused.add(ended, attempt.client)
         if attempt.duration is not None and attempt.duration >= self.rules.window.unanswered_after:
-            self.unanswered.append(attempt.ended)
-            self.silences.append(attempt.ended)
-            self.attentive = True
+            self.silences.append(ended)
+            if in_a_row:
+                self.unanswered.add(ended, attempt.client)
+        self.relax()
 
-    def tally(self, outcome: Outcome) -> None:
+    def amend(self, old: Attempt, before: Outcome, new: Attempt, after: Outcome) -> None:
+        """Put the outcome of a later, fuller view in the place of the earlier one."""
+        if before.verdict is not Verdict.IGNORED:
+            self.window.take_back(old.ended, _mark(old, before))
+            self._unhear(before)
+        if after.verdict is not Verdict.IGNORED:
+            self.window.add(new.ended, _mark(new, after))
+        self.tally(before, -1)
+        self.tally(after)
+
+    def _unhear(self, outcome: Outcome) -> None:
+        """Take an outcome back from the probation and the proof that it counted for."""
+        good = outcome.verdict is Verdict.GOOD
+        if good:
+            self.proof_good = max(0, self.proof_good - 1)
+        if self.probation is not None and good:
+            self.probation.good = max(0, self.probation.good - 1)
+        elif self.probation is not None:
+            self.probation.bad = max(0, self.probation.bad - 1)
+
+    def tally(self, outcome: Outcome, by: int = 1) -> None:
         """Count an outcome for the totals."""
         if outcome.verdict is Verdict.GOOD:
-            self.totals.good += 1
+            self.totals.good += by
         elif outcome.kind is not None:
-            (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind.value] += 1
+            (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind.value] += by
 
     def missed(self, attempt: Attempt, outcome: Outcome) -> Outcome:
-        """Count an attempt at an upstream that is out: what the policy would have spared, and its price."""
-        if self.ejection is None or attempt.started < self.ejection.since:
+        """Count an attempt that says nothing about the time now: it began while the upstream was out, or before that.
+
+        Those that began while it was out are what the policy would have spared, and its price.
+        """
+        out_since = inf if self.ejection is None else self.ejection.since
+        if attempt.started < out_since and not any(since <= attempt.started < until for since, until in self.absences):
             return BEFORE_ACTION
         if outcome.verdict is Verdict.BAD:
             self.totals.avoided_bad += 1
@@ -129,15 +158,21 @@ class Member:
     def rows(self, at: float) -> Rows:
         """Count the attempts in a row without a header, no older than `within`."""
         edge = at - self.rules.window.within
-        return Rows(sum(one >= edge for one in self.refused), sum(one >= edge for one in self.unanswered))
+        return Rows(self.refused.since(edge), self.unanswered.since(edge))
+
+    def hangs(self, ended: float) -> bool:
+        """Tell whether the attempt that ended then made a row of unanswered ones that is long enough to ask about."""
+        limit = self.rules.window.consecutive_unanswered
+        return limit is not None and self.unanswered.newest == ended and self.unanswered.attempts >= limit
 
     def as_peer(self, start: float, at: float, *, whole: bool = False) -> Peer:
         """Show its outcomes since `start` for a comparison; `whole`: as its own window shows them (the suspect)."""
         seen = self.seen(at) if whole else self.window.since(start, at, self.stalled_now())
         latest = self.window.latest if self.window.newest >= start else None
+        stalled = Kind.STALLED.value in seen.kinds
         unanswered = sum(start <= one <= at for one in self.silences)
-        refused = latest is not None and latest.kind is Kind.REFUSED
-        return Peer(seen, seen.counted - seen.unanswered, unanswered, latest is not None, refused)
+        refused = latest is not None and latest.kind is Kind.REFUSED and not stalled
+        return Peer(seen, seen.counted - seen.unanswered, unanswered, stalled or latest is not None, refused)
 
     def proof_rules(self) -> ProbationRules:
         """Return how many good outcomes count as proof, also where there is no probation."""
@@ -147,6 +182,11 @@ class Member:
     def untested_at(self) -> float | None:
         """When its probation ends for want of traffic; None: it is on no probation."""
         return None if self.probation is None else self.probation.heard + PROOF_PERIODS * self.rules.eject.base
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All addresses by which a log may call it, its own first."""
+        return tuple(dict.fromkeys((self.address, *self.spec.names)))
 
     @property
     def is_primary(self) -> bool:
@@ -204,6 +244,7 @@ class Member:
         """Return to rotation with a clean sheet, on probation or not."""
         if self.ejection is not None:
             self.totals.out_seconds += at - self.ejection.since
+            self.absences.append((self.ejection.since, at))
         self.ejection = None
         self.acted_at = at
         self.forget_outcomes()
@@ -225,41 +266,11 @@ class Member:
         if self.pinned_until is not None:
             self.pinned_until += by
         self.acted_at += by
+        self.absences = deque(((since + by, until + by) for since, until in self.absences), maxlen=ABSENCES)
         self.proof_since += by
         self.asked_at = -inf
 
-    # Over a restart
 
-    def carry(self, pool: str) -> Carried | None:
-        """Return what must survive a restart; None: nothing but history, which the log tells."""
-        if self.ejection is None and self.probation is None and not self.strikes and not self.pinned_in:
-            return None
-        return Carried(
-            pool=pool,
-            upstream=self.address,
-            ejection=self.ejection,
-            probation_since=self.probation.since if self.probation else None,
-            probation_good=self.probation.good if self.probation else 0,
-            probation_bad=self.probation.bad if self.probation else 0,
-            probation_heard=self.probation.heard if self.probation else None,
-            strikes=self.strikes,
-            proof_since=None if self.proof_since == -inf else self.proof_since,
-            proof_good=self.proof_good,
-            pinned_in=self.pinned_in,
-            pinned_until=self.pinned_until,
-            acted_at=None if self.acted_at == -inf else self.acted_at,
-        )
-
-    def resume(self, carried: Carried) -> None:
-        """Take up what was carried over a restart."""
-        self.ejection = carried.ejection
-        if carried.probation_since is not None:
-            heard = carried.probation_since if carried.probation_heard is None else carried.probation_heard
-            self.probation = Probation(carried.probation_since, carried.probation_good, carried.probation_bad, heard)
-        self.strikes = carried.strikes
-        self.proof_since = -inf if carried.proof_since is None else carried.proof_since
-        self.proof_good = carried.proof_good
-        self.pinned_in = carried.pinned_in
-        self.pinned_until = carried.pinned_until
-        self.acted_at = -inf if carried.acted_at is None else carried.acted_at
-        self.attentive = True
+def _mark(attempt: Attempt, outcome: Outcome) -> Mark | None:
+    """Return what a window keeps of a counted outcome: nothing but its time if it is good."""
+    return None if outcome.kind is None else Mark(outcome.kind, attempt.client, has_header(attempt))

@@ -25,7 +25,6 @@ class Buffer(Generic[Control]):
         self._events: list[Event] = []
         self._controls: list[tuple[float, int, Control]] = []
         self._arrivals = 0
-        self._files: set[int] = set()
 
     def add_events(self, events: Sequence[Event]) -> float:
         """Take events in any order.
@@ -34,8 +33,6 @@ class Buffer(Generic[Control]):
             The time of the newest.
         """
         self._events += events
-        self._files.add(events[0].file)
-        self._files.add(events[-1].file)
         newest: float = max(map(_ended, events))
         return newest
 
@@ -48,11 +45,9 @@ class Buffer(Generic[Control]):
     def events_until(self, limit: float) -> list[Event]:
         """Remove and return the events that ended at or before `limit`, in order."""
         events = self._events
-        if len(self._files) == 1:
-            # Lines of one file arrive by offset, and sorting is stable: the end alone decides.
-            events.sort(key=_ended)
-        else:
-            events.sort(key=_place)
+        # Where no two ended together, the end alone decides, which is the cheaper key.
+        tied = len(set(map(_ended, events))) < len(events)
+        events.sort(key=_place if tied else _ended)
         count = len(events) if limit == inf else bisect_right(events, limit, key=_ended)
         self._events = events[count:]
         return events[:count]

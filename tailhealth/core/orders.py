@@ -4,41 +4,42 @@ from __future__ import annotations
 
 from tailhealth.core.decide import Decider
 from tailhealth.core.member import Member
-from tailhealth.core.model import Command, Paused, Reason, Verb
+from tailhealth.core.model import Command, Paused, Reason, Source, Verb
 from tailhealth.core.pool import PoolState
+from tailhealth.core.registry import Registry
 
 
-def obey(command: Command, pools: list[PoolState], decider: Decider, at: float) -> None:
-    """Carry out a command in the pools that it names, or in all pools of its address."""
-    for pool in pools:
-        if command.pool not in (None, pool.name):
-            continue
-        if command.verb is Verb.PAUSE:
-            pool.paused = Paused(command.pool, _until(command, at), command.why)
+def obey(command: Command, registry: Registry, decider: Decider, at: float) -> None:
+    """Carry out a command in the pool that it names, or in all pools of its address."""
+    if command.verb is Verb.PAUSE:
+        for pool in registry.pause(Paused(command.pool, _until(command, at), command.why)):
             decider.set_pause_ends(pool)
-        elif command.verb is Verb.RESUME:
-            pool.paused = None
+    elif command.verb is Verb.RESUME:
+        for pool in registry.resume(command.pool):
             resumed(pool, decider, at)
-        else:
+    else:
+        for pool in list(registry.pools.values()):
             member = pool.members.get(command.upstream)
-            if member is not None:
+            if member is not None and command.pool in (None, pool.name):
                 _one(command, pool, member, decider, at)
 
 
 def resumed(pool: PoolState, decider: Decider, at: float) -> None:
-    """Decisions may be taken again: finish what was due meanwhile, and ask again about what was held."""
+    """Decisions may be taken again: ask about what was held, then finish what was due meanwhile.
+
+    A probation can't end while decisions are stopped, so that a bad outcome in that time fell into it.
+    """
     if pool.is_stopped is not None:
         return
+    decider.judge_withheld(pool, at)
     for member in pool.members.values():
         decider.end_probation(pool, member, at)
-    decider.judge_withheld(pool, at)
 
 
 def _one(command: Command, pool: PoolState, member: Member, decider: Decider, at: float) -> None:
     until = _until(command, at)
     match command.verb:
         case Verb.EJECT | Verb.PIN_OUT:
-            member.pinned_in, member.pinned_until = False, None
             decider.put_out_by_order(pool, member, until, at, why=command.why, force=command.force)
         case Verb.READMIT:
             _readmit(command, pool, member, decider, at)
@@ -51,7 +52,7 @@ def _one(command: Command, pool: PoolState, member: Member, decider: Decider, at
             if member.pinned_in:
                 member.pinned_in, member.pinned_until = False, None
                 decider.judge_withheld(pool, at)
-            else:
+            elif member.ejection is not None and member.ejection.source is Source.OPERATOR:
                 _readmit(command, pool, member, decider, at)
 
 

@@ -9,9 +9,11 @@ from math import exp, lgamma
 from typing import NamedTuple
 
 from tailhealth.core.model import Reason
+from tailhealth.core.rows import Stretch
 from tailhealth.core.rules import EjectRules, GuardRules, WindowRules
 from tailhealth.core.window import Seen
 
+_NEGLIGIBLE = 1e-18
 HOPELESS = 0.9
 """A peer with at least this share of bad outcomes says nothing about what is normal."""
 
@@ -19,8 +21,8 @@ HOPELESS = 0.9
 class Rows(NamedTuple):
     """Attempts in a row without a header."""
 
-    refused: int
-    unanswered: int
+    refused: Stretch
+    unanswered: Stretch
 
 
 def trips(seen: Seen, rows: Rows, rules: WindowRules, clients: int) -> tuple[Reason, ...]:
@@ -29,13 +31,17 @@ def trips(seen: Seen, rows: Rows, rules: WindowRules, clients: int) -> tuple[Rea
     `clients` is how many distinct clients the bad outcomes must come from (DESIGN section 5).
     """
     found = []
-    if rules.consecutive_refused is not None and rows.refused >= rules.consecutive_refused:
+    if _is_long(rows.refused, rules.consecutive_refused, clients):
         found.append(Reason.CONSECUTIVE_REFUSED)
     if rules.ratio is not None and seen.counted >= rules.min_requests and seen.share >= rules.ratio and seen.clients >= clients:
         found.append(Reason.RATIO)
-    if rules.consecutive_unanswered is not None and rows.unanswered >= rules.consecutive_unanswered:
+    if _is_long(rows.unanswered, rules.consecutive_unanswered, clients):
         found.append(Reason.CONSECUTIVE_UNANSWERED)
     return tuple(found)
+
+
+def _is_long(row: Stretch, limit: int | None, clients: int) -> bool:
+    return limit is not None and row.attempts >= limit and row.clients >= clients
 
 
 def time_out(upstream: str, strikes: int, at: float, rules: EjectRules) -> float:
@@ -43,7 +49,11 @@ def time_out(upstream: str, strikes: int, at: float, rules: EjectRules) -> float
 
     The jitter comes from the arguments alone, so that the same log always gives the same times.
     """
-    grown = min(rules.base * rules.backoff ** min(strikes, 64), rules.cap)
+    grown = min(rules.base, rules.cap)
+    for _ in range(strikes):
+        if grown >= rules.cap:
+            break
+        grown = min(grown * rules.backoff, rules.cap)
     digest = blake2b(f"{upstream}\0{strikes}\0{at!r}".encode(), digest_size=8).digest()
     return grown * (1 + rules.jitter * (int.from_bytes(digest) / 2**64))
 
@@ -60,15 +70,27 @@ def fisher(bad: int, good: int, peers_bad: int, peers_good: int) -> float:
     """
     here, total_bad, total_good = bad + good, bad + peers_bad, good + peers_good
     total = total_bad + total_good
-    whole = _log_choose(total, here)
-    most = min(here, total_bad)
-    tail = sum(exp(_log_choose(total_bad, k) + _log_choose(total_good, here - k) - whole) for k in range(bad, most + 1))
-    return min(1.0, tail)
+    least, most = max(0, here - total_good), min(here, total_bad)
+    if bad <= least:
+        return 1.0
+    upper = bad * total > here * total_bad
+    # Summed away from the middle of the distribution, each term is smaller than the one before: a few hundred terms are enough.
+    k = bad if upper else bad - 1
+    term = exp(_log_choose(total_bad, k) + _log_choose(total_good, here - k) - _log_choose(total, here))
+    tail = 0.0
+    while term > tail * _NEGLIGIBLE:
+        tail += term
+        rest = total_good - here
+        if upper:
+            term *= (total_bad - k) * (here - k) / ((k + 1) * (rest + k + 1)) if k < most else 0.0
+            k += 1
+        else:
+            term *= k * (rest + k) / ((total_bad - k + 1) * (here - k + 1)) if k > least else 0.0
+            k -= 1
+    return min(1.0, tail) if upper else max(0.0, 1.0 - tail)
 
 
 def _log_choose(n: int, k: int) -> float:
-    if k < 0 or k > n:
-        return float("-inf")
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
@@ -103,7 +125,7 @@ def common_cause(reason: Reason, suspect: Peer, peers: Sequence[Peer], window: W
         return _by_latest(sum(peer.latest_bad for peer in witnesses), witnesses)
     if reason is Reason.CONSECUTIVE_REFUSED:
         return _by_latest(sum(peer.latest_refused for peer in witnesses), witnesses)
-    useful = [peer for peer in witnesses if not _hopeless(peer, window)]
+    useful = [peer for peer in witnesses if not _hopeless(peer, reason, window)]
     chance = guard.chance
     if len(useful) < len(witnesses):
         if len(useful) * 2 >= len(witnesses):
@@ -126,8 +148,11 @@ def _speaks(peer: Peer, reason: Reason) -> bool:
     return peer.seen.counted > 0
 
 
-def _hopeless(peer: Peer, window: WindowRules) -> bool:
-    return peer.seen.counted >= window.min_requests and peer.seen.share >= HOPELESS
+def _hopeless(peer: Peer, reason: Reason, window: WindowRules) -> bool:
+    counted, bad = peer.seen.counted, peer.seen.bad
+    if reason is Reason.CONSECUTIVE_UNANSWERED:
+        counted, bad = peer.answered + peer.unanswered, peer.unanswered
+    return counted >= window.min_requests and bad / counted >= HOPELESS
 
 
 def _by_latest(alike: int, witnesses: Sequence[Peer]) -> Comparison:

@@ -11,9 +11,9 @@ import msgspec
 
 from tailhealth.core.flights import Flights
 from tailhealth.core.join import Join
-from tailhealth.core.judge import SWITCHING_PROTOCOLS
+from tailhealth.core.judge import GOOD, SWITCHING_PROTOCOLS
 from tailhealth.core.member import Member
-from tailhealth.core.model import Attempt, Ejection, End, Paused, Pool, PoolMember, Reason, Source
+from tailhealth.core.model import Attempt, Ejection, Outcome, Paused, Pool, PoolMember, Reason, Source
 from tailhealth.core.policy import Comparison, Others, common_cause, matches_any, too_few_left, trips
 from tailhealth.core.rules import PoolRules
 from tailhealth.core.window import Seen
@@ -47,9 +47,12 @@ class PoolState:
         self.spec = Pool(name, ())
         self.is_split = False
         """Only some of the attempts at its upstreams belong to it."""
-        self.not_plain = rules.bad.default.status | rules.bad.default.busy | rules.bad.default.busy_with_retry_after
+        default = rules.bad.default
+        self.not_plain = default.status | default.busy | default.busy_with_retry_after | {SWITCHING_PROTOCOLS}
         self.plain_below = self._plain_below()
         """With a header sooner than this and a status not in `not_plain`, an answered attempt is good, whatever else it is."""
+        self.long_body = inf if rules.bad.stalled_after is None else rules.bad.stalled_after
+        """A good attempt of at least so many seconds is a sign of long bodies."""
         self.members: dict[str, Member] = {}
         self.last_ejection = -inf
         self.last_relief = -inf
@@ -114,23 +117,26 @@ class PoolState:
         return roundtrips or at - self.streamed_at > DAY
 
     def more_stalled(self, at: float, join: Join) -> list[Member]:
-        """Take a new sample of requests in flight; return the members that show more stalled ones than before."""
-        more = []
+        """Take a new sample of requests in flight.
+
+        Returns:
+            The members to ask about: those that show more stalled ones than before, and those whose withheld trip may have
+            ended because they show fewer.
+        """
+        concerned = []
         for member in self.members.values():
             before, member.stalled = member.stalled, 0
             after = self.rules.bad.stalled_after
-            if after is not None and self.judges_stalled(member, at, roundtrips=join.has_roundtrips(member.address)):
+            if after is not None and self.judges_stalled(member, at, roundtrips=join.has_roundtrips(member.names)):
                 member.stalled = member.flights.stalled(after)
-            if member.stalled > before:
-                more.append(member)
-        return more
+            if member.stalled > before or (member.stalled < before and member.withheld is not None):
+                concerned.append(member)
+        return concerned
 
-    def note_body(self, attempt: Attempt) -> None:
+    def note_body(self, attempt: Attempt, outcome: Outcome) -> None:
         """Remember a sign of long bodies: a switched connection, or a good attempt as long as a stalled one."""
-        after = self.rules.bad.stalled_after
-        if attempt.status == SWITCHING_PROTOCOLS or (
-            after is not None and attempt.end is End.ANSWERED and attempt.duration is not None and attempt.duration >= after
-        ):
+        is_long = outcome is GOOD and attempt.duration is not None and attempt.duration >= self.long_body
+        if is_long or attempt.status == SWITCHING_PROTOCOLS:
             self.streamed_at = max(self.streamed_at, attempt.ended)
 
     def shift(self, by: float) -> None:
@@ -190,7 +196,7 @@ class PoolState:
         reach = at - self.rules.window.within
         if reason is Reason.CONSECUTIVE_UNANSWERED:
             # The row is this rule's window: what the upstream answered before the row would hide for minutes that it hangs.
-            start = max(member.unanswered[0], reach)
+            start = member.unanswered.since(reach).start
         else:
             start = reach if reason in _BY_LATEST else seen.oldest
         peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]

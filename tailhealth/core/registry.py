@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
+import msgspec
+
 from tailhealth.core import judge
+from tailhealth.core.carry import carry, resume
 from tailhealth.core.flights import Flights
+from tailhealth.core.join import Join
 from tailhealth.core.member import Member
-from tailhealth.core.model import Blind, Carried, Paused, Pools, Started
+from tailhealth.core.model import Attempt, Blind, Carried, InFlight, Paused, Pools, Started
 from tailhealth.core.pool import PoolState
 from tailhealth.core.rules import Settings
 from tailhealth.core.strangers import Strangers
 
+DISCOVERED = 256
+"""So many upstreams of a log can form a pool; hostile requests can make more up, and those stay strangers."""
 LOG_POOL = "log"
 """The one pool of all upstreams that the log shows, where nothing tells the pools."""
 
@@ -41,20 +48,20 @@ class Registry:
         self._addresses: dict[str, Address] = {}
         self._discover = discover
         self._carried: dict[tuple[str, str], Carried] = {}
-        self._paused: tuple[Paused, ...] = ()
-        self._blind: dict[str, Blind] = {}
+        self._paused: dict[str | None, Paused] = {}
+        self._blind: dict[tuple[str, str | None], Blind] = {}
 
     def find(self, address: str) -> Address | None:
         """Return what an address of the log stands for; None: no pool has it."""
         found = self._addresses.get(address)
-        if found is None and self._discover:
+        if found is None and self._discover and len(self._addresses) < DISCOVERED:
             found = self._addresses[address] = self._discovered(address)
         return found
 
     def _discovered(self, address: str) -> Address:
         pool = self.pools.get(LOG_POOL)
         if pool is None:
-            pool = self.pools[LOG_POOL] = self._new_pool(LOG_POOL)
+            pool = self.pools[LOG_POOL] = self._new_pool(LOG_POOL, -inf)
         flights = self._flights_of(address)
         member = pool.add(address, flights)
         self._resume(pool, member)
@@ -63,7 +70,7 @@ class Registry:
     def start(self, started: Started) -> None:
         """Take what an earlier run carried over; each upstream takes it up when its pool is named."""
         self._carried = {(one.pool, one.upstream): one for one in started.carried}
-        self._paused = started.paused
+        self._paused = {one.pool: one for one in started.paused}
 
     def take_pools(self, pools: Pools) -> None:
         """Take the operator's pools as they are now; pools and upstreams that are gone are forgotten."""
@@ -71,18 +78,19 @@ class Registry:
         known, self.pools = self.pools, {}
         self._addresses = {}
         for order, spec in enumerate(pools.pools):
-            pool = known.get(spec.name) or self._new_pool(spec.name)
+            pool = known.get(spec.name) or self._new_pool(spec.name, pools.at)
             pool.order = order
             self.pools[spec.name] = pool
             for member in pool.update(spec, self._flights_of):
                 self._resume(pool, member)
                 self._remember(pool, member)
             for member in pool.members.values():
-                for name in _names(member):
+                for name in member.names:
                     address = self._addresses.setdefault(name, Address(member.flights, []))
                     address.places.append(Place(pool, member))
         in_use = {member.address for pool in self.pools.values() for member in pool.members.values()}
         self.flights = {name: flights for name, flights in self.flights.items() if name in in_use}
+        self.strangers.forget(self._addresses)
 
     def take_blind(self, blind: Blind) -> list[PoolState]:
         """Take that a source can't be trusted, or can again.
@@ -90,10 +98,12 @@ class Registry:
         Returns:
             The pools that may see again now.
         """
-        if blind.reason is None:
-            self._blind.pop(blind.source, None)
+        if blind.reason is not None:
+            self._blind[blind.source, blind.pool] = blind
         else:
-            self._blind[blind.source] = blind
+            ended = [one for one in self._blind if one[0] == blind.source and blind.pool in (None, one[1])]
+            for one in ended:
+                del self._blind[one]
         concerned = [pool for pool in self.pools.values() if blind.pool in (None, pool.name)]
         for pool in concerned:
             if blind.reason is not None:
@@ -102,12 +112,45 @@ class Registry:
 
     def carry(self) -> tuple[Carried, ...]:
         """Return what must survive a restart, also of upstreams that the proxy has not named yet."""
-        known = [member.carry(pool.name) for pool in self.pools.values() for member in pool.members.values()]
+        known = [carry(member, pool.name) for pool in self.pools.values() for member in pool.members.values()]
         return (*(one for one in known if one is not None), *self._carried.values())
 
-    def carry_paused(self) -> tuple[Paused, ...]:
-        """Return the operator's pauses that are still on."""
-        return tuple(dict.fromkeys(pool.paused for pool in self.pools.values() if pool.paused is not None))
+    def pause(self, paused: Paused) -> list[PoolState]:
+        """Remember a pause, for pools that the proxy names later too.
+
+        Returns:
+            The pools that it stops.
+        """
+        if paused.pool is None:
+            self._paused.clear()
+        self._paused[paused.pool] = paused
+        stopped = [pool for pool in self.pools.values() if paused.pool in (None, pool.name)]
+        for pool in stopped:
+            pool.paused = paused
+        return stopped
+
+    def resume(self, name: str | None) -> list[PoolState]:
+        """Forget a pause: of one pool, or of all.
+
+        Returns:
+            The pools that go on.
+        """
+        if name is None:
+            self._paused.clear()
+        else:
+            everywhere = self._paused.pop(None, None)
+            if everywhere is not None:
+                for known in self.pools:
+                    self._paused.setdefault(known, msgspec.structs.replace(everywhere, pool=known))
+            self._paused.pop(name, None)
+        going_on = [pool for pool in self.pools.values() if name in (None, pool.name)]
+        for pool in going_on:
+            pool.paused = None
+        return going_on
+
+    def carry_paused(self, at: float) -> tuple[Paused, ...]:
+        """Return the operator's pauses that are still on at `at`."""
+        return tuple(one for one in self._paused.values() if _is_on(one, at))
 
     def shift(self, by: float) -> None:
         """Move every running time with a wall clock that was set."""
@@ -115,11 +158,35 @@ class Registry:
             flights.shift(by)
         for pool in self.pools.values():
             pool.shift(by)
+        for name, paused in self._paused.items():
+            if paused.until is not None:
+                self._paused[name] = msgspec.structs.replace(paused, until=paused.until + by)
+        self.strangers.forget_attempts()
 
-    def _new_pool(self, name: str) -> PoolState:
+    def sample(self, sample: InFlight, at: float, join: Join) -> None:
+        """Take the proxy's count of requests in flight."""
+        keep = max((pool.long_body for pool in self.pools.values() if pool.long_body < inf), default=0.0)
+        names = {member.address: member.names for pool in self.pools.values() for member in pool.members.values()}
+        for address, flights in self.flights.items():
+            count = None if sample.counts is None else sample.counts.get(address, 0)
+            flights.sample(at, count, sample.process, join.streaming(names.get(address, ())), keep)
+
+    def end_one(self, attempt: Attempt, join: Join) -> None:
+        """A line shows that a request no longer waits at its upstream, unless an earlier line showed it already."""
+        address = self.find(attempt.upstream)
+        if address is not None and join.tells_an_end(attempt):
+            address.flights.ended += 1
+
+    def end_any(self) -> None:
+        """A record without an upstream ended some request in flight: it may have been any of them."""
+        for flights in self.flights.values():
+            flights.ended += 1
+
+    def _new_pool(self, name: str, at: float) -> PoolState:
         pool = PoolState(name, len(self.pools), self.settings.rules(name))
-        pool.paused = next((one for one in self._paused if one.pool in (None, name)), None)
-        pool.blind = {source: one.reason for source, one in self._blind.items() if one.reason and one.pool in (None, name)}
+        paused = self._paused.get(name) or self._paused.get(None)
+        pool.paused = paused if paused is not None and _is_on(paused, at) else None
+        pool.blind = {one.source: one.reason for one in self._blind.values() if one.reason and one.pool in (None, name)}
         return pool
 
     def _flights_of(self, address: str) -> Flights:
@@ -128,17 +195,21 @@ class Registry:
     def _resume(self, pool: PoolState, member: Member) -> None:
         carried = self._carried.pop((pool.name, member.address), None)
         if carried is not None:
-            member.resume(carried)
+            resume(member, carried)
             if member.ejection is not None:
                 pool.last_ejection = max(pool.last_ejection, member.ejection.since)
 
     def _remember(self, pool: PoolState, member: Member) -> None:
         """Fill the window of an upstream with what the log told before the proxy named it."""
-        for name in _names(member):
+        for name in member.names:
             for attempt in self.strangers.recall(name):
-                if pool.takes(attempt) and attempt.started >= member.acted_at and member.ejection is None:
-                    member.note(attempt, judge.judge(attempt, pool.rules.bad))
+                if not pool.takes(attempt):
+                    continue
+                outcome = judge.judge(attempt, pool.rules.bad)
+                pool.note_body(attempt, outcome)
+                if outcome is not judge.ROUTE and attempt.started >= member.acted_at and member.ejection is None:
+                    member.note(attempt, outcome)
 
 
-def _names(member: Member) -> dict[str, None]:
-    return dict.fromkeys((member.address, *member.spec.names))
+def _is_on(paused: Paused, at: float) -> bool:
+    return paused.until is None or paused.until > at

@@ -108,7 +108,7 @@ def _stalled_off(engine: Engine, pool: PoolState, at: float) -> str | None:
     members = pool.members.values()
     if members and all(one.flights.count is None for one in members):
         return "the proxy does not tell its requests in flight"
-    if not any(pool.judges_stalled(one, at, roundtrips=engine.join.has_roundtrips(one.address)) for one in members):
+    if not any(pool.judges_stalled(one, at, roundtrips=engine.join.has_roundtrips(one.names)) for one in members):
         return "long bodies were seen, and no round-trip lines tell waiting from streaming"
     return None
 
@@ -129,7 +129,7 @@ def _upstream(engine: Engine, member: Member, at: float) -> UpstreamView:
         bad=seen.bad,
         kinds=dict(seen.kinds),
         in_flight=member.flights.count,
-        streaming=engine.join.streaming(member.address),
+        streaming=engine.join.streaming(member.names),
         stalled=member.stalled_now(),
         probation_good=0 if member.probation is None else member.probation.good,
         probation_needs=member.proof_rules().requests,

@@ -85,52 +85,55 @@ class Window:
         if not times or ended >= times[-1]:
             times.append(ended)
             self._marks.append(mark)
-            if len(times) >= _COMPACT_AT:
-                self._compact()
         else:
             place = bisect_right(times, ended)
-            if place == 0 and self._buckets and len(times) >= KEPT:
+            if place == 0 and self._buckets and (len(times) >= KEPT or floor(ended) <= self._buckets[-1][0]):
                 self._put_aside(ended, mark)
-            else:
-                times.insert(place, ended)
-                self._marks.insert(place, mark)
+                return
+            times.insert(place, ended)
+            self._marks.insert(place, mark)
+        if len(times) >= _COMPACT_AT:
+            self._compact()
 
-    def replace_good(self, ended: float, mark: Mark, at: float) -> bool:
-        """Take back the good outcome that ended at `ended` and add a bad one that ended at `at` in its place.
+    def take_back(self, ended: float, mark: Mark | None) -> bool:
+        """Take back an outcome of which a later line tells more.
 
         Returns:
-            False if that good outcome is no longer in the window; the bad one is added all the same.
+            False if it is no longer in the window.
         """
-        found = self._take_back(ended)
-        self.add(at, mark)
-        return found
-
-    def _take_back(self, ended: float) -> bool:
         place = bisect_left(self._times, ended)
         while place < len(self._times) and self._times[place] == ended:
-            if self._marks[place] is None:
+            if self._marks[place] == mark:
                 del self._times[place], self._marks[place]
                 return True
             place += 1
         for second, bucket in self._buckets:
-            if second == floor(ended) and bucket[None] > 0:
-                bucket[None] -= 1
+            if second == floor(ended) and bucket[_aside(mark)] > 0:
+                bucket[_aside(mark)] -= 1
                 return True
         return False
+
+    def was_answered_after(self, ended: float) -> bool:
+        """Tell whether an outcome that ended later had a header."""
+        later = self._marks[bisect_right(self._times, ended) :]
+        return any(mark is None or mark.answered for mark in later)
 
     def _compact(self) -> None:
         surplus = len(self._times) - KEPT
         for ended, mark in zip(self._times[:surplus], self._marks[:surplus], strict=True):
             self._put_aside(ended, mark)
         del self._times[:surplus], self._marks[:surplus]
-        edge = floor(self._times[-1] - self._span)
-        while self._buckets and self._buckets[0][0] < edge:
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the seconds that lie more than `span` before the newest outcome."""
+        while self._buckets and self._buckets[0][0] < floor(self.newest - self._span):
             self._buckets.popleft()
 
     def _put_aside(self, ended: float, mark: Mark | None) -> None:
         """Count an outcome by its second; clients and answers of single ones beyond the newest 64 are not kept apart."""
         second = floor(ended)
-        key = None if mark is None else Mark(mark.kind, "", mark.answered)
+        key = _aside(mark)
         buckets = self._buckets
         if buckets and buckets[-1][0] == second:
             buckets[-1][1][key] += 1
@@ -155,7 +158,7 @@ class Window:
         newest = max(0, end - max(0, self._last - stalled))
         first = max(min(newest, bisect_left(times, at - self._span, 0, end)), bisect_left(times, at - self._within, 0, end))
         whole = first == 0 and bool(self._buckets)
-        return self._count(first, end, floor(at - self._span) if whole else None, stalled, at)
+        return self._count(first, end, floor(at - min(self._span, self._within)) if whole else None, stalled, at)
 
     def since(self, start: float, at: float, stalled: int = 0) -> Seen:
         """Return what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
@@ -169,6 +172,8 @@ class Window:
         """Bring the list to its 64 newest, so that an answer does not depend on when memory was last tidied."""
         if len(self._times) > KEPT:
             self._compact()
+        elif self._times:
+            self._forget()
 
     def _count(self, first: int, end: int, edge: int | None, stalled: int, at: float) -> Seen:
         """Count the list from `first` to `end` and, if `edge` is given, the buckets from that second on."""
@@ -193,3 +198,7 @@ class Window:
                         kinds[mark.kind.value] += number
                         unanswered += 0 if mark.answered else number
         return Seen(counted, bad, kinds, unanswered, clients, oldest)
+
+
+def _aside(mark: Mark | None) -> Mark | None:
+    return None if mark is None else Mark(mark.kind, "", mark.answered)
