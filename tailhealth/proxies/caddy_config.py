@@ -38,10 +38,10 @@ class Where(msgspec.Struct, frozen=True):
 
     def matched(self, route: Mapping[str, Any]) -> Where:
         """Add the matchers of a route. They count only if every alternative of the route has one; the innermost wins."""
-        alternatives = route.get("match")
-        if not alternatives:
+        match = route.get("match")
+        if not isinstance(match, list) or not match or not all(isinstance(one, dict) for one in match):
             return self
-        hosts, paths = ([one.get(kind) or [] for one in alternatives] for kind in ("host", "path"))
+        hosts, paths = ([one.get(kind) or [] for one in match] for kind in ("host", "path"))
         return msgspec.structs.replace(
             self,
             hosts=tuple(host for each in hosts for host in each) if all(hosts) else self.hosts,

@@ -11,6 +11,7 @@ import fcntl
 import os
 import secrets
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import msgspec
@@ -85,6 +86,10 @@ class Contents(msgspec.Struct, frozen=True):
     positions: dict[str, Any] = {}
     """How far the log files are read; the followers know what it means."""
 
+    def mark(self, serial: int) -> str:
+        """Name a mark."""
+        return f"{MARK}{self.token}-{serial}"
+
     def owns(self, mark: str) -> bool:
         """Tell whether a mark is one of ours."""
         return mark.startswith(f"{MARK}{self.token}-")
@@ -95,13 +100,17 @@ class _Version(msgspec.Struct):
 
 
 class State:
-    """A state directory that this process holds. Change the contents with `update`, which writes them before it returns."""
+    """A state directory that this process holds. Change the contents with `update`, which writes them before it returns.
+
+    Threads may share it, as long as each changes fields of its own.
+    """
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder = folder
         self.set_aside: Path | None = None
         """Where a file that could not be read was moved to."""
         self._lock = lock
+        self._writing = Lock()
         self.contents = self._read() or Contents(token=secrets.token_hex(4))
 
     @classmethod
@@ -136,15 +145,11 @@ class State:
         Raises:
             StateError: The file can't be written. The contents in memory are then those of the file.
         """
-        contents = msgspec.structs.replace(self.contents, **changes)
-        if contents != self.contents:
-            self._write(msgspec.json.encode(contents))
-            self.contents = contents
-
-    def next_mark(self) -> str:
-        """Name a mark that was never used, durably."""
-        self.update(serial=self.contents.serial + 1)
-        return f"{MARK}{self.contents.token}-{self.contents.serial}"
+        with self._writing:
+            contents = msgspec.structs.replace(self.contents, **changes)
+            if contents != self.contents:
+                self._write(msgspec.json.encode(contents))
+                self.contents = contents
 
     def close(self) -> None:
         """Give the directory back."""

@@ -94,15 +94,14 @@ def test_what_can_not_be_written_is_not_believed(tmp_path: Path) -> None:
         assert state.contents.kept == (KEPT,)
 
 
-def test_marks_are_never_used_twice(tmp_path: Path) -> None:
-    """Marks go on counting over a restart, and are recognised as ours."""
+def test_marks_are_recognised_as_ours(tmp_path: Path) -> None:
+    """Marks tell controllers apart, also after a restart."""
     with State.open(tmp_path) as state:
-        first = state.next_mark()
+        mark = state.contents.mark(7)
+        state.update(serial=7)
     with State.open(tmp_path) as state:
-        second = state.next_mark()
-        assert first != second
-        assert state.contents.owns(first)
-        assert not state.contents.owns("tailhealth-other-1")
+        assert state.contents.owns(mark)
+        assert not state.contents.owns("tailhealth-other-7")
 
 
 def test_a_directory_that_is_none_is_an_error(tmp_path: Path) -> None:
