@@ -10,8 +10,11 @@ from typing import IO, Any, TypeVar
 import click
 import msgspec
 
+from tailhealth.cli._zone import local_zone
 from tailhealth.config import Config, ConfigError, load, read_duration
+from tailhealth.core.model import Decision
 from tailhealth.service.control import ControlError, Reply, Request, ask
+from tailhealth.views.text import harmless, sentence
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -91,9 +94,12 @@ def order(config_path: Path | None, request: Request, *, as_json: bool) -> None:
     reply = reach(config_path, request)
     if as_json:
         click.echo(msgspec.json.encode({"v": 1, **reply.data}).decode())
-    else:
-        for sentence in reply.data.get("sentences", ()):
-            click.echo(sentence)
+        return
+    decisions = msgspec.convert(reply.data["decisions"], list[Decision])
+    for decision in decisions:
+        click.echo(f"{harmless(decision.pool)}: {sentence(decision, local_zone())}")
+    if not decisions:
+        click.echo(f"{reply.data['command']}: done in {', '.join(map(harmless, reply.data['pools'])) or 'no pool'}")
 
 
 def reach(config_path: Path | None, request: Request) -> Reply:

@@ -4,7 +4,7 @@ from tailhealth.config.durations import format_duration, read_duration
 from tailhealth.config.errors import ConfigError
 from tailhealth.config.loading import Config, load, parse
 from tailhealth.config.pools import Handler
-from tailhealth.config.schema import Fields, Journal, Listener, Log, Notify, PoolTable, Proxy
+from tailhealth.config.schema import STDIN, Fields, Journal, Listener, Log, Notify, PoolTable, Proxy
 from tailhealth.config.secrets import Secret
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Notify",
     "PoolTable",
     "Proxy",
+    "STDIN",
     "Secret",
     "format_duration",
     "load",

@@ -75,6 +75,12 @@ class OrderDesk:
                 still.append(one)
         self._waiting = still
 
+    def give_up(self) -> None:
+        """The controller stops: nobody waits any longer."""
+        for one in self._waiting:
+            one.reply.set_result(Reply(ok=False, error="the controller is stopping"))
+        self._waiting = []
+
 
 def _of(command: Command, decisions: list[Decision]) -> list[Decision]:
     return [

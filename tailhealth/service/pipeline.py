@@ -10,79 +10,38 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from operator import attrgetter
-from typing import Protocol
 
 from tailhealth.core.engine import Engine, Observer
 from tailhealth.core.model import Decision, Idle, Input, Pools, Started
 from tailhealth.core.rules import Settings
+from tailhealth.logs.history import Block
 from tailhealth.logs.reading import Event, LineReader
 
 _ended = attrgetter("ended")
 
 
-class Block(Protocol):
-    """Whole lines of one file."""
+def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReader]) -> Iterator[list[Event]]:
+    """Read blocks and hand on their events in batches, no batch holding what should precede an earlier one.
 
-    @property
-    def data(self) -> bytes:
-        """The bytes; only the last line of a file may lack its newline."""
-        ...
-
-    @property
-    def offset(self) -> int:
-        """Position of `data` in its file, uncompressed."""
-        ...
-
-    @property
-    def file(self) -> int:
-        """Index of the file."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """Its name."""
-        ...
-
-
-class Merge:
-    """Reads blocks of several files and hands on their events so that no file runs ahead of another.
-
-    Blocks must come in the order of their first line: all that any file still has to say then lies after the first line of the
-    block that came last, but for lines that are out of order within a file, which is what `lateness` is for.
+    Blocks of several files come in groups that belong together (see `logs.history.History`).
 
     Args:
+        blocks: Of one or several files.
         open_reader: Opens the reader of a file by its index and name.
-        alone: There is one file: nothing has to wait.
     """
-
-    def __init__(self, open_reader: Callable[[int, str], LineReader], *, alone: bool) -> None:
-        self._open_reader = open_reader
-        self._alone = alone
-        self._readers: dict[int, LineReader] = {}
-        self._waiting: list[Event] = []
-
-    def batches(self, blocks: Iterable[Block]) -> Iterator[list[Event]]:
-        """Hand on events in batches; each batch holds nothing that a later one should precede."""
-        for block in blocks:
-            reader = self._readers.get(block.file)
-            if reader is None:
-                reader = self._readers[block.file] = self._open_reader(block.file, block.path)
-            events = reader.feed(block.data, block.offset)
-            if self._alone:
-                yield events
-            elif events:
-                yield self._before(min(map(_ended, events[:64])))
-                self._waiting += events
-        for reader in self._readers.values():
-            self._waiting += reader.finish()
-        self._waiting.sort(key=_ended)
-        yield self._waiting
-
-    def _before(self, time: float) -> list[Event]:
-        ready = [event for event in self._waiting if event.ended < time]
-        if ready:
-            self._waiting = [event for event in self._waiting if event.ended >= time]
-        return ready
+    readers: dict[int, LineReader] = {}
+    events: list[Event] = []
+    for block in blocks:
+        reader = readers.get(block.file)
+        if reader is None:
+            reader = readers[block.file] = open_reader(block.file, block.path)
+        events += reader.feed(block.data, block.offset)
+        if not block.together:
+            yield events
+            events = []
+    for reader in readers.values():
+        events += reader.finish()
+    yield events
 
 
 class Run:

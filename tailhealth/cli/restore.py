@@ -1,0 +1,36 @@
+"""`tailhealth restore`: put every upstream back, with or without a running controller."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from tailhealth.cli._common import Failure, Wrong, config_option, json_option, read_config
+from tailhealth.config import ConfigError
+from tailhealth.service.change import restore
+from tailhealth.service.journal import JournalError
+from tailhealth.service.running import journal_of, proxy_of
+from tailhealth.service.state import State, StateError
+
+
+@click.command(epilog="Example: tailhealth restore -c /etc/tailhealth.toml")
+@config_option
+@json_option
+@click.option("--forget", is_flag=True, help="Drop the running ejections too; else the next start applies them again.")
+def command(*, config_path: Path | None, as_json: bool, forget: bool) -> None:
+    """Put the operator's own list back into the proxy, from the state file; the controller must have stopped."""
+    config = read_config(config_path)
+    try:
+        with State.open(config.state_dir()) as state, journal_of(config, state.folder) as journal:
+            restored = restore(proxy_of(config), state, journal, time.time(), forget=forget)
+    except (ConfigError, StateError, JournalError) as error:
+        raise Wrong(str(error)) from None
+    if as_json:
+        click.echo(msgspec.json.encode({"v": 1, **msgspec.to_builtins(restored)}).decode())
+    elif restored.done:
+        click.echo(f"put back: {', '.join(restored.upstreams) or 'nothing was out'}")
+    if not restored.done:
+        raise Failure(restored.why)

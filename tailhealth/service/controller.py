@@ -1,0 +1,214 @@
+"""The running controller: one loop that reads, decides, hands over and answers (DESIGN sections 2 and 8).
+
+The loop never waits for the proxy: that is the worker's part. Everything that reaches the engine besides the lines is journaled
+before it is judged, so that a day can be repeated.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+
+import msgspec
+
+from tailhealth.config import Config
+from tailhealth.core.engine import Engine
+from tailhealth.core.model import (
+    Aborted,
+    Attempt,
+    Decision,
+    Idle,
+    InFlight,
+    Input,
+    Kind,
+    Outcome,
+    Started,
+    Stepped,
+)
+from tailhealth.core.view import view
+from tailhealth.logs.waker import Waker
+from tailhealth.service.clock import SteadyClock
+from tailhealth.service.conditions import Condition
+from tailhealth.service.control import Reply, Request
+from tailhealth.service.inputs import LiveLogs
+from tailhealth.service.journal import Journal
+from tailhealth.service.orders import OrderDesk, OrderError, command_of
+from tailhealth.service.state import State, StateError
+from tailhealth.service.wishes import concerned, wish_for
+from tailhealth.service.worker import Polled, Worker
+from tailhealth.views.stats import Stats
+
+LATEST = 50
+"""How many decisions `status` shows."""
+
+
+class Controller:
+    """Runs next to one proxy.
+
+    Args:
+        config: The configuration.
+        logs: The logs that are followed.
+        state: What survives a restart.
+        journal: Where everything is written down.
+        worker: Talks to the proxy.
+        waker: Ends a wait early when a log was written to, or something else is to be done.
+        clock: Wall clock in epoch seconds.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        logs: LiveLogs,
+        state: State,
+        journal: Journal,
+        worker: Worker,
+        waker: Waker,
+        clock: SteadyClock,
+    ) -> None:
+        self.config = config
+        self.latest: deque[Decision] = deque(maxlen=LATEST)
+        self.conditions: tuple[Condition, ...] = ()
+        self.engine = Engine(config.settings(), observe=self._observe)
+        self._logs = logs
+        self._state = state
+        self._journal = journal
+        self._worker = worker
+        self._waker = waker
+        self._clock = clock
+        self._stats = Stats()
+        self._desk = OrderDesk(self.engine)
+        self._requests: SimpleQueue[tuple[Request, Future[Reply]]] = SimpleQueue()
+        self._confirmed: dict[tuple[str, str], float] = {}
+
+    # From outside, in any thread
+
+    def submit(self, request: Request) -> Future[Reply]:
+        """Take a request from the control socket; the loop answers it."""
+        reply: Future[Reply] = Future()
+        self._requests.put((request, reply))
+        self._waker.wake()
+        return reply
+
+    # The loop
+
+    def start(self) -> None:
+        """Take up what an earlier run left, then let the proxy be read."""
+        contents = self._state.contents
+        started = Started(self._clock(), contents.carried, contents.paused)
+        self._journal.input(started)
+        self.engine.feed([started])
+        self._worker.start()
+
+    def turn(self, timeout: float) -> None:
+        """Wait until there is something to do, at most `timeout` seconds, and do it."""
+        if not self._logs.more:
+            self._waker.wait(timeout)
+        inputs: list[Input] = []
+        by = self._clock.stepped()
+        if by is not None:
+            inputs.append(Stepped(self.engine.now, by))
+        inputs += self._news()
+        inputs += self._orders()
+        events = self._logs.poll(self._clock)
+        self._note_aborted(events)
+        inputs += self._logs.blindness(self._clock())
+        for one in inputs:
+            self._journal.input(one)
+        # A tick may not pass what is still to be read.
+        ticks = () if self._logs.more else (Idle(self._clock()),)
+        self._act(self.engine.feed([*inputs, *events, *ticks]))
+
+    def finish(self) -> None:
+        """Judge what is there, and write down that this is the end. Nothing is applied any more."""
+        decisions = self.engine.finish()
+        for decision in decisions:
+            self._journal.decision(decision)
+        self._desk.give_up()
+        self._keep()
+        self._journal.stopped(self.engine.now)
+
+    def _act(self, decisions: list[Decision]) -> None:
+        """Write down what was decided, keep what a restart needs, and hand the wishes to the worker."""
+        self._desk.settle(decisions)
+        if not decisions:
+            return
+        self.latest.extend(decisions)
+        for decision in decisions:
+            self._journal.decision(decision)
+        self._keep()
+        for name, upstream in concerned(decisions):
+            pool = self.engine.pools.get(name)
+            member = None if pool is None else pool.members.get(upstream)
+            if pool is not None and member is not None:
+                self._worker.wish(name, upstream, wish_for(pool, member, decisions[-1].at))
+
+    def _keep(self) -> None:
+        """Write down what a restart needs; while that can't be done, nothing is changed in the proxy either."""
+        try:
+            self._state.update(carried=self.engine.carry(), paused=self.engine.carry_paused())
+        except StateError as error:
+            self._journal.note("trouble", self._clock(), kind="state_unwritable", why=str(error))
+
+    # What comes in
+
+    def _news(self) -> list[Input]:
+        """Take what the worker brought. Times never lie before what is judged already."""
+        inputs: list[Input] = []
+        for news in self._worker.news():
+            at = max(news.at, self.engine.now)
+            if isinstance(news, Polled):
+                self._logs.note_in_flight(at, news.load.counts)
+                inputs.append(InFlight(at, news.load.counts, news.load.process))
+                continue
+            self._confirmed = news.step.confirmed
+            self.conditions = news.step.conditions
+            inputs += [msgspec.structs.replace(told, at=at) for told in news.step.inputs]
+        return inputs
+
+    def _orders(self) -> list[Input]:
+        """Take what was asked over the control socket."""
+        inputs: list[Input] = []
+        while True:
+            try:
+                request, reply = self._requests.get_nowait()
+            except Empty:
+                return inputs
+            if request.command == "status":
+                reply.set_result(Reply(ok=True, data=self.status()))
+                continue
+            try:
+                command = command_of(request, self.engine, self._clock())
+            except OrderError as error:
+                reply.set_result(Reply(ok=False, error=str(error)))
+                continue
+            inputs.append(command)
+            self._desk.take(command, reply)
+
+    def _observe(self, attempt: Attempt, pool: str, upstream: str, outcome: Outcome) -> None:
+        """See each judged attempt: numbers for people, and a sign of drift where one began at an upstream that is out."""
+        self._stats.observe(attempt, pool, upstream, outcome)
+        if outcome.kind is Kind.WHILE_OUT and attempt.started > self._confirmed.get((pool, upstream), attempt.started):
+            self._worker.look()
+
+    def _note_aborted(self, events: list[Attempt | Aborted]) -> None:
+        """Tell the worker of requests that failed without an upstream: right after an apply they accuse it (case 51)."""
+        aborted = [event.ended for event in events if isinstance(event, Aborted)]
+        if aborted:
+            self._worker.note_aborted(max(aborted), len(aborted))
+
+    # What is told
+
+    def status(self) -> dict[str, object]:
+        """Return the whole state as plain values, for `status`, `top --attach` and the like."""
+        now = self._clock()
+        return {
+            "at": now,
+            "view": msgspec.to_builtins(view(self.engine, now)),
+            "stats": msgspec.to_builtins(self._stats.snapshot(now)),
+            "inputs": msgspec.to_builtins(self._logs.views()),
+            "decisions": msgspec.to_builtins(list(self.latest)),
+            "conditions": msgspec.to_builtins(self.conditions),
+            "journal": self._journal.problem,
+        }

@@ -1,0 +1,91 @@
+"""A replay with all its parts: the logs of the past, the journal of the run that saw them, and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from pathlib import Path
+
+from tailhealth.config import Config
+from tailhealth.core.engine import Observer
+from tailhealth.core.model import Decision, Pool, PoolMember, Pools
+from tailhealth.logs.detect import open_reader
+from tailhealth.logs.history import open_history
+from tailhealth.logs.reading import Event, LineReader, Tally
+from tailhealth.logs.stream import Progress
+from tailhealth.service.inputs import log_rules
+from tailhealth.service.journal import Reading
+from tailhealth.service.pipeline import Replay, batches, runs_of
+
+
+class Past:
+    """Judges logs of the past by a configuration.
+
+    Args:
+        config: The rules.
+        paths: Files and folders; `-` is standard input.
+        journal: What the run that saw these logs wrote down; None: the log alone decides.
+        observe: Called for each judged attempt.
+        progress: Told of bytes read and bytes in all.
+
+    Raises:
+        LogError: A log can't be read.
+        JournalError: The journal can't be read.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        paths: Sequence[str],
+        *,
+        journal: Path | None = None,
+        observe: Observer | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.tally = Tally()
+        self.started_at = inf
+        """Time of the first event; infinity before it."""
+        self._config = config
+        runs = [] if journal is None else runs_of(Reading(journal).inputs())
+        self.replay = Replay(config.settings(), runs=runs, pools=configured_pools(config), observe=observe)
+        self.history = open_history(paths, time_of=self._time_of, progress=progress)
+
+    @property
+    def notes(self) -> list[str]:
+        """Say what could not be read, in sentences."""
+        return self.history.notes
+
+    def decisions(self) -> Iterator[Decision]:
+        """Hand on each decision as it is taken.
+
+        Raises:
+            LogError: A log can't be read any more.
+        """
+        try:
+            yield from self.replay.decisions(self._noted(batches(self.history, self._open)))
+        finally:
+            self.history.close()
+
+    def _noted(self, groups: Iterator[list[Event]]) -> Iterator[list[Event]]:
+        for events in groups:
+            if events and events[0].ended < self.started_at:
+                self.started_at = events[0].ended
+            yield events
+
+    def _open(self, file: int, path: str) -> LineReader:
+        return open_reader(log_rules(self._config.log_for(path)), file, path, self.tally)
+
+    def _time_of(self, line: bytes) -> float | None:
+        reader = open_reader(log_rules(self._config.log_for("")), 0, "", Tally())
+        events = [*reader.feed(line + b"\n", 0), *reader.finish()]
+        return events[0].ended if events else None
+
+
+def configured_pools(config: Config) -> Pools | None:
+    """Return the pools whose upstreams the configuration names; None if it names none."""
+    pools = tuple(
+        Pool(name, tuple(PoolMember(address) for address in table.upstreams), table.host, table.path)
+        for name, table in config.pool.items()
+        if table.upstreams
+    )
+    return Pools(-inf, pools) if pools else None
