@@ -1,0 +1,69 @@
+"""One file with the lines of one proxy, or of both: each line goes to the reader of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tailhealth.logs.caddy import CaddyReader
+from tailhealth.logs.nginx import NginxReader
+from tailhealth.logs.sniff import Proxy, quick
+
+if TYPE_CHECKING:
+    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.rules import LogRules
+
+_CADDY_REQUEST = b'"request":{'
+
+
+class Mixed:
+    """Reads a file whose lines have no envelopes, or have lost theirs.
+
+    Args:
+        rules: How the log is to be read.
+        file: Index of the file, for the order of attempts.
+        name: What hints call the file.
+        tally: Where lines, records and skips are counted.
+        first: The proxy whose lines the file mostly has.
+    """
+
+    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy) -> None:
+        self._alone = rules.format != "auto"
+        self._first: Proxy = first
+        self._nginx = NginxReader(rules, file, name, tally)
+        self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._from_caddy)
+
+    @property
+    def held(self) -> int | None:
+        """Offset of the first line whose events are held back; None if there is none."""
+        return self._caddy.held
+
+    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+        """Read whole lines; see `LineReader`."""
+        if self._first == "caddy":
+            return self._caddy.feed(block, offset, now)
+        if self._alone or _CADDY_REQUEST not in block:
+            return self._nginx.feed(block, offset, now)
+        events: list[Event] = []
+        for line in _lines(block):
+            events += self.read_line(line, offset, now)
+            offset += len(line)
+        return events
+
+    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Event]:
+        """Read one line that stands (or whose envelope stands) at `offset`."""
+        proxy = self._first if self._alone else quick(line) or self._first
+        return (self._caddy if proxy == "caddy" else self._nginx).read_line(line, offset, now)
+
+    def finish(self) -> list[Event]:
+        """The file has ended: hand on what was held back."""
+        return self._caddy.finish() + self._nginx.finish()
+
+    def _from_caddy(self, line: bytes, offset: int, now: float | None) -> list[Event]:
+        return self._nginx.read_line(line, offset, now)
+
+
+def _lines(block: bytes) -> list[bytes]:
+    """Split at newlines only, and keep them."""
+    lines = [line + b"\n" for line in block.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
