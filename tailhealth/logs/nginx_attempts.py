@@ -1,0 +1,152 @@
+"""From the fields of one nginx line to its attempts (DESIGN section 3, nginx)."""
+
+from __future__ import annotations
+
+from tailhealth.core.model import Attempt, End, Origin
+from tailhealth.logs.nginx_lists import LONGEST, Lists
+from tailhealth.logs.nginx_request import NOTHING, STATUSES, UNKNOWN, client_status, plain_request, request_of, response_of
+from tailhealth.logs.nginx_shape import ABSENT, Row, Shape
+from tailhealth.logs.nginx_try import (
+    CLIENT_LEFT,
+    Try,
+    failed,
+    how_it_ended,
+    plain_end,
+    status_of,
+    without_server,
+)
+from tailhealth.logs.order import Reading
+from tailhealth.logs.reading import EXAMPLE_BYTES
+from tailhealth.logs.rules import LogRules
+
+
+class Attempts:
+    """Makes attempts of the rows of one file."""
+
+    def __init__(self, rules: LogRules, file: int) -> None:
+        self._file = file
+        self._lists = Lists(rules)
+
+    def plain(self, row: Row, ended: float, offset: int, shape: Shape | None = None) -> Attempt | None:
+        """Read the line that nearly all lines are: one upstream, seen before, that answered. None: it is not plainly that.
+
+        Args:
+            row: The line's fields.
+            ended: When it was written.
+            offset: Where it stands.
+            shape: The shape that read the line, if one did: it saves looking at what its lines never have.
+        """
+        try:
+            upstream = self._lists.lone.get(row.upstream)
+            status, client = STATUSES[row.upstream_status], STATUSES[row.status]
+            header = None if row.header_time in UNKNOWN else float(row.header_time)
+            duration = float(row.response_time)
+            waited = float(row.request_time)
+        except (TypeError, ValueError, KeyError):
+            return None
+        # A NaN fails these comparisons too.
+        if not (upstream and 0.0 <= duration < LONGEST and 0.0 <= waited < LONGEST):
+            return None
+        unanswered = header is None and row.header_time is not ABSENT
+        if header is None:
+            end = plain_end(unanswered, status, client)
+        else:
+            end = (End.CUT if client == CLIENT_LEFT else End.ANSWERED) if status and 0.0 <= header < LONGEST else None
+        if end is None:
+            return None
+        plain = plain_request(row, shape) if shape is not None else None
+        method, host, uri, peer, port, size = plain or request_of(row)
+        stream, grpc, again = NOTHING if shape is not None and shape.says_nothing_of_answer else response_of(row)
+        return Attempt(
+            ended,
+            upstream,
+            end,
+            ended - (max(duration, waited)),
+            None if unanswered else status,
+            header,
+            False if unanswered else header is not None or None,
+            duration,
+            method,
+            host,
+            uri,
+            peer,
+            port,
+            size,
+            stream,
+            grpc,
+            again,
+            Origin.ACCESS,
+            self._file,
+            offset,
+            duration,
+        )
+
+    def read(self, row: Row, ended: float, offset: int, line: bytes) -> Reading:
+        """Read any line that was written at `ended`.
+
+        Raises:
+            ValueError: A status or a time in it can't be read.
+        """
+        tries = self._lists.tries(row)
+        client = client_status(row)
+        attempts = self._attempts(tries, client, (ended, offset), row)
+        pool_event = False
+        for one in tries:
+            if one.address == "" and without_server(one, client):
+                pool_event = True
+        return Reading(
+            at=ended,
+            line=line[:EXAMPLE_BYTES],
+            offset=offset,
+            events=tuple(attempts),
+            unattributed=int(not attempts and not pool_event),
+            pool_events=int(pool_event),
+        )
+
+    def _attempts(self, tries: list[Try], client: int | None, written: tuple[float, int], row: Row) -> list[Attempt]:
+        """Make attempts of those tries that count, in the order in which they were made.
+
+        Of a run of the same peer within a group only the last counts: a kept-alive connection that had gone stale, or a
+        balancer with one peer left. Of the tries of one upstream that got no success, only the last counts: at most one bad
+        outcome per line and upstream.
+        """
+        response, request = response_of(row), request_of(row)
+        ended, offset = written
+        slack = self._slack(row, tries)
+        made: list[Attempt] = []
+        blamed: set[str] = set()
+        followed_by: tuple[str | None, int] | None = None
+        for one in reversed(tries):
+            begun = ended - one.length
+            address = one.address
+            if address and followed_by != (address, one.group):
+                end = how_it_ended(one, client)
+                status = status_of(one, client, end)
+                bad = failed(one, status, end)
+                if not bad or address not in blamed:
+                    if bad:
+                        blamed.add(address)
+                    stream, grpc, again = response if one.last else NOTHING
+                    duration = one.duration
+                    made.append(
+                        Attempt(
+                            *(ended, address, end, begun - slack, status, one.header, one.header_came, duration, *request),
+                            *(stream, grpc, again, Origin.ACCESS, self._file, offset, duration),
+                        )
+                    )
+            followed_by, ended = (address, one.group), begun
+        made.reverse()
+        return made
+
+    def _slack(self, row: Row, tries: list[Try]) -> float:
+        """Return by how much the tries may have begun earlier than their lengths alone tell, in seconds.
+
+        Where the request took longer than its tries together, a client was slow before them (an upload) or after them (a
+        download): evidence is dated by the earliest start that the line allows.
+        """
+        waited = self._lists.times("request_time", row.request_time, 1)[0]
+        if waited is ABSENT or waited is None:
+            return 0.0
+        for one in tries:
+            waited -= one.length
+        return max(0.0, waited)

@@ -1,0 +1,177 @@
+"""The shape of a file's lines, learned from a line, and the typed decoder that reads all lines of that shape.
+
+The decoder builds nothing for what nobody asked for, but it is too lenient (DESIGN section 3, fast path): `Shape.rows` hands
+on only what it provably read as a careful reader would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from tailhealth.logs.nginx_names import ABOUT_ANSWER, FIELD_NAMES, Key, choose
+from tailhealth.logs.rules import LogRules
+
+Value: TypeAlias = str | float | None
+
+ABSENT = msgspec.UNSET
+"""Stands for a variable that the line does not have, as against one that is empty: an absent variable proves nothing."""
+
+
+class Row(Protocol):
+    """One line's fields by name, each a text, a number, None or `ABSENT`."""
+
+    time: Any
+    upstream: Any
+    upstream_status: Any
+    header_time: Any
+    response_time: Any
+    connect_time: Any
+    request_time: Any
+    status: Any
+    method: Any
+    path: Any
+    request: Any
+    host: Any
+    client: Any
+    forwarded: Any
+    client_port: Any
+    body_bytes: Any
+    grpc_status: Any
+    grpc_trailer: Any
+    content_type: Any
+    retry_after: Any
+
+
+class SlowRow:
+    """A row that was read with care."""
+
+    __slots__ = FIELD_NAMES
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        for name in FIELD_NAMES:
+            setattr(self, name, values.get(name, ABSENT))
+
+
+class _Leaf(NamedTuple):
+    """A value of the line that the decoder has to see."""
+
+    attribute: str
+    type: Any
+
+
+_Node: TypeAlias = "dict[str, _Node | _Leaf]"
+
+
+class Shape:
+    """How lines with a certain set of keys are read.
+
+    Args:
+        values: Such a line's values by where they stand.
+        rules: What the operator mapped.
+    """
+
+    def __init__(self, values: Mapping[Key, Any], rules: LogRules) -> None:
+        self.choices = choose(values, rules)
+        wanted = {choice.key: _Leaf(choice.field, _type_like(values[choice.key])) for choice in reversed(self.choices)}
+        # All others are required as well, so that the number of keys in a line proves that none stands there twice.
+        others = [key for key in values if key not in wanted]
+        wanted.update({key: _Leaf(f"other_{index}", msgspec.Raw) for index, key in enumerate(others)})
+        again = {choice.field: wanted[choice.key].attribute for choice in self.choices}
+        tree = _tree(wanted)
+        self._count = _count(tree)
+        self._decoder: Any = msgspec.json.Decoder(_row_type(tree, again))
+        texts = {choice.field for choice in self.choices if isinstance(values[choice.key], str)}
+        self.says_nothing_of_answer = ABOUT_ANSWER.isdisjoint(again)
+        """No field says more about the answer than its status."""
+        self.has_port, self.has_size = "client_port" in again, "body_bytes" in again
+        self.request_is_text = texts >= ({"method", "host", "path", "client"} | ({"client_port"} & again.keys()))
+        """Whatever the lines say about the request stands in fields of its own, and is text."""
+
+    def rows(self, block: bytes, lines: int) -> list[Any] | None:
+        """Read a block of whole lines, or return None if a line of it is not plainly of this shape.
+
+        The decoder by itself takes the last of duplicate keys, accepts objects over two lines and drops blank ones. But it
+        requires every key of the shape: with as many keys in all as the lines must have, no line has one twice, or another.
+        """
+        keys = block.count(b'":')
+        if keys != lines * self._count and keys - block.count(b'\\":') != lines * self._count:
+            return None
+        if block.count(b'}\n{"') != lines - 1 and block.count(b"\n{") != lines - 1:
+            return None
+        try:
+            rows: list[Any] = self._decoder.decode_lines(block)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return rows if len(rows) == lines else None
+
+
+def _type_like(value: Any) -> Any:
+    """Return the type that a value like this one has in all lines of its shape; others are read with care."""
+    return str if isinstance(value, str) else Value
+
+
+def _count(tree: _Node) -> int:
+    """Count the keys of an object and of the objects in it."""
+    return sum(1 if isinstance(below, _Leaf) else 1 + _count(below) for below in tree.values())
+
+
+def _tree(wanted: dict[Key, _Leaf]) -> _Node:
+    """Arrange values by the objects that they stand in."""
+    tree: _Node = {}
+    for key, leaf in wanted.items():
+        node = tree
+        for part in key[:-1]:
+            below = node.setdefault(part, {})
+            if isinstance(below, dict):
+                node = below
+        node[key[-1]] = leaf
+    return tree
+
+
+def _row_type(tree: _Node, attributes: dict[str, str]) -> type[msgspec.Struct]:
+    """Make the struct of a line: chosen fields by their names, what the line does not have as `ABSENT`."""
+    namespace: dict[str, Any] = {name: ABSENT for name in FIELD_NAMES if name not in attributes}
+    for field, attribute in attributes.items():
+        if field != attribute:
+            namespace[field] = property(_getter(attribute))
+    members: list[Any] = []
+    rename: dict[str, str] = {}
+    for index, (key, below) in enumerate(tree.items()):
+        name = below.attribute if isinstance(below, _Leaf) else f"nested_{index}"
+        rename[name] = key
+        if isinstance(below, _Leaf):
+            members.append((name, below.type))
+        else:
+            members.append((name, _nested_type(below)))
+            namespace.update({field: property(_getter(name, *way)) for way, field in _leaves(below)})
+    return msgspec.defstruct("NginxRow", members, rename=rename, namespace=namespace, gc=False)
+
+
+def _nested_type(node: _Node) -> type[msgspec.Struct]:
+    members: list[Any] = []
+    rename = {}
+    for index, (key, below) in enumerate(node.items()):
+        rename[f"part_{index}"] = key
+        members.append((f"part_{index}", below.type if isinstance(below, _Leaf) else _nested_type(below)))
+    return msgspec.defstruct("NginxPart", members, rename=rename, gc=False)
+
+
+def _leaves(node: _Node, above: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], str]]:
+    """List the attributes that lead to each value below a nested object."""
+    found = []
+    for index, below in enumerate(node.values()):
+        way = (*above, f"part_{index}")
+        found.extend([(way, below.attribute)] if isinstance(below, _Leaf) else _leaves(below, way))
+    return found
+
+
+def _getter(*way: str) -> Any:
+    def get(row: Any) -> Any:
+        for name in way:
+            row = getattr(row, name)
+        return row
+
+    return get
