@@ -93,7 +93,7 @@ def joined(events: Iterable[Event], tally: Tally) -> Read:
                 del attempts[handed.old.offset, handed.old.upstream, handed.old.ended]
                 handed = handed.new  # noqa: PLW2901 - the later word counts
             attempts[handed.offset, handed.upstream, handed.ended] = handed
-    return Read(tally, list(attempts.values()))
+    return Read(tally, [*attempts.values(), *join.rest()])
 
 
 def latency(attempt: Attempt) -> float | None:

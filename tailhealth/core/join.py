@@ -69,6 +69,12 @@ class Join:
         else:
             yield from self._access(event)
 
+    def rest(self) -> list[Attempt]:
+        """The input has ended: hand on the access lines that waited for a round-trip line, which can't come any more."""
+        held = [attempt for attempts in self._held.values() for attempt in attempts]
+        self._held.clear()
+        return sorted(held, key=lambda attempt: (attempt.ended, attempt.file, attempt.offset))
+
     def _roundtrip(self, attempt: Attempt) -> Iterator[Attempt]:
         self.active = True
         self._by_roundtrip.add(attempt.upstream)

@@ -12,7 +12,7 @@ from tailhealth.logs.reading import Event, Skip, Tally
 AHEAD = 300.0
 """Seconds: a line's time further ahead than this lies in the future."""
 DELAYED = 60.0
-"""Seconds: live lines older than this when they come were held back by a buffer."""
+"""Seconds: lines written while we watched that are older than this when they come were held back by a buffer."""
 
 
 class Reading(msgspec.Struct, gc=False):
@@ -43,6 +43,8 @@ class FutureFilter:
         self.held: Reading | None = None
         """A reading that leapt ahead and waits for its next neighbour."""
         self._tally = tally
+        self._watched_since: float | None = None
+        """Clock at the first live line."""
 
     def reference(self, now: float | None) -> float:
         """Return the time from which `AHEAD` is counted; minus infinity where a reading has to be admitted to tell."""
@@ -65,7 +67,9 @@ class FutureFilter:
             if reading.at - now > AHEAD:
                 self._tally.skip(Skip.FUTURE, reading.line)
                 return events
-            if now - reading.at > DELAYED:
+            if self._watched_since is None:
+                self._watched_since = now
+            if now - reading.at > DELAYED and reading.at > self._watched_since:
                 self._tally.hints["delayed"] = (
                     f"lines come {now - reading.at:.0f} s after their time: the log is written through a buffer; give it a"
                     " short flush time (nginx: `access_log ... flush=1s`)"

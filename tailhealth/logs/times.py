@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailhealth.logs.caddy_shape import NAMES, at_path
-from tailhealth.logs.caddy_text import console, members_of, strip
+from tailhealth.logs.caddy_text import Found, console, members_of, pieces, strip
 from tailhealth.logs.envelope import LEVELS
 from tailhealth.logs.nginx_names import ALIASES
+from tailhealth.logs.nginx_text import PREFIXES, quoted, unescaped
 from tailhealth.logs.unwrap import open_one
 from tailhealth.logs.values import parse_time
 
@@ -55,14 +56,16 @@ def line_time(rules: LogRules) -> Callable[[bytes], float | None]:
 
 
 def _members(text: bytes) -> dict[str, Any] | None:
+    """Return the members of a line, of the first of several glued objects, or of a piece of a record over several lines."""
+    text = strip(next((text[len(word) :] for word in PREFIXES if text.startswith(word)), text))
+    if text.startswith(b'"'):
+        text = b"{" + text.rstrip(b", ") + b"}"
     if not text.startswith(b"{"):
-        # A piece of a record that stands over several lines may hold its time: read as an object of its own.
-        return console(text) or (_try(b"{" + text.rstrip(b", ") + b"}") if text.startswith(b'"') else None)
-    return _try(text)
-
-
-def _try(text: bytes) -> dict[str, Any] | None:
-    try:
-        return members_of(text, repeated=False).members
-    except ValueError:
-        return None
+        return console(text)
+    for attempt in (text, quoted(unescaped(text))):
+        try:
+            return members_of(attempt, repeated=False).members
+        except ValueError:
+            continue
+    first = next(pieces(text))
+    return first.members if isinstance(first, Found) else None

@@ -1,0 +1,51 @@
+"""`tailhealth parse`: how each line is read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import orjson
+
+from tailhealth.cli._common import Failure, Wrong, config_option, json_option, read_config
+from tailhealth.cli._screen import console
+from tailhealth.config import Config
+from tailhealth.logs.stream import LogError
+from tailhealth.service.parsing import Parsing
+from tailhealth.views.parsed import Outcomes, attempt_record, parse_summary, summary
+
+
+@click.command(epilog="Example: tailhealth parse --json /var/log/caddy/access.log | tail -1")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@config_option
+@json_option
+def command(*, logs: tuple[str, ...], config_path: Path | None, as_json: bool) -> None:
+    """Show how the lines of LOG... are read, how each attempt is judged by itself, and what is wrong with the setup.
+
+    A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input. With --json, one object per
+    attempt, and a summary as the last one.
+    """
+    try:
+        parsing = _read(read_config(config_path), logs, as_json=as_json)
+    except LogError as error:
+        raise Wrong(str(error)) from None
+    if not parsing.tally.lines:
+        raise Failure(f"{', '.join(logs)}: no lines: is this the access log?")
+
+
+def _read(config: Config, logs: tuple[str, ...], *, as_json: bool) -> Parsing:
+    parsing = Parsing(config, logs)
+    outcomes = Outcomes()
+    write = sys.stdout.buffer.write
+    for attempt, outcome, path, line in parsing.attempts():
+        if as_json:
+            write(orjson.dumps(attempt_record(attempt, outcome, path, line), option=orjson.OPT_APPEND_NEWLINE))
+        else:
+            outcomes.add(attempt.upstream, outcome)
+    if as_json:
+        write(orjson.dumps(parse_summary(parsing.tally, parsing.notes), option=orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.buffer.flush()
+    else:
+        console().print(summary(parsing.tally, outcomes, parsing.notes))
+    return parsing
