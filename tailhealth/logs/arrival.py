@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tailhealth.logs.disk import Disk, OpenFile, Stat
 from tailhealth.logs.family import Family, Member, oldest_first
 from tailhealth.logs.generation import HEAD_BYTES, Position, digest, head_of
+from tailhealth.logs.memory import Memory
 from tailhealth.logs.source import PackedSource, PlainSource, Source
 
 MODIFIED_SLACK = 2.0
 """A generation between the last one read and the present one was written after the former: its time of change may be this
 much earlier, in seconds, since file systems round."""
-FINISHED = 64
-"""How many generations that were read to their end are remembered with their position."""
-KNOWN = 1000
-"""How many fingerprints of older generations are remembered."""
+
+
+def name_of(source: Source) -> str:
+    """The fingerprint that the generation would have if it were rolled away now. Raises OSError."""
+    if source.file.fingerprint or not isinstance(source, PlainSource):
+        return source.file.fingerprint
+    beginning = source.opened.read_at(0, HEAD_BYTES)
+    return digest(head_of(beginning) or beginning)
 
 
 class MovedError(Exception):
@@ -44,42 +47,37 @@ def opened_as(file: OpenFile, path: str) -> Opened:
     return Opened(file, file.stat(), path, digest(head_of(file.read_at(0, HEAD_BYTES))))
 
 
-@dataclass(slots=True)
-class Memory:
-    """Which generations are done with."""
+class Scene(NamedTuple):
+    """What is known when a log is looked at anew."""
 
-    finished: dict[str, Position] = field(default_factory=dict)
-    """By fingerprint, the latest last."""
-    known: dict[str, None] = field(default_factory=dict)
-    """Fingerprints of generations that were there before we began, or were read."""
-
-    def finish(self, position: Position) -> None:
-        """A generation was read to its end."""
-        if not position.fingerprint:
-            return
-        self.finished.pop(position.fingerprint, None)
-        self.finished[position.fingerprint] = position
-        while len(self.finished) > FINISHED:
-            del self.finished[next(iter(self.finished))]
-        self.know([position.fingerprint])
-
-    def know(self, fingerprints: Iterable[str]) -> None:
-        """These are not to be read any more."""
-        for fingerprint in fingerprints:
-            self.known.pop(fingerprint, None)
-            self.known[fingerprint] = None
-        while len(self.known) > KNOWN:
-            del self.known[next(iter(self.known))]
+    opened: Opened | None
+    """The file at the log's path, just opened; None: there is none, or it is open already. Becomes the newest source."""
+    lost: list[Position]
+    """Positions in generations that are no longer open, from the oldest to the newest."""
+    kept: list[Source]
+    """What is open and stays so, from the oldest to the newest."""
+    offset: int = 0
+    """Where to begin in the `opened` file if it is nothing that was read before; a line start."""
+    present: bool = False
+    """The last one `kept` is what the log's path leads to."""
 
 
 class Layout(NamedTuple):
     """What to read from now on."""
 
-    older: list[Source]
-    """Found again or found between, from the oldest to the newest."""
+    sources: list[Source]
+    """What was open already, what was found again and what was found between, from the oldest to the newest."""
     current: PlainSource | None
+    """The last of them, if a file was opened at the log's path."""
+    found: list[Source]
+    """Those that were opened for this layout, `current` left out."""
     missing: list[Position]
     """Generations that are nowhere to be found: what was written to them after these positions is lost."""
+
+    def close(self) -> None:
+        """The layout is not wanted: close what was found."""
+        for source in self.found:
+            source.close()
 
 
 class Arrival:
@@ -99,14 +97,8 @@ class Arrival:
         self._max_line = max_line
         self._taken: list[Source] = []
 
-    def lay_out(self, opened: Opened | None, lost: list[Position], kept: list[Source], offset: int = 0) -> Layout:
-        """Find `lost` generations again, and those between what was read and the file that is `opened` now.
-
-        Args:
-            opened: The file at the log's path; None while there is none. Becomes the layout's current source.
-            lost: Positions in generations that are no longer open, from the oldest to the newest.
-            kept: Sources that stay as they are.
-            offset: Where to begin in the `opened` file if it is none of those; a line start.
+    def lay_out(self, scene: Scene) -> Layout:
+        """Find what was lost, and what came and went between what was read and what is at the log's path now.
 
         Raises:
             MovedError: Files moved meanwhile.
@@ -114,30 +106,47 @@ class Arrival:
         """
         self._taken = []
         try:
-            return self._laid_out(opened, lost, kept, offset)
+            return self._laid_out(scene)
         except (MovedError, OSError):
             for source in self._taken:
-                if opened is None or not isinstance(source, PlainSource) or source.opened is not opened.file:
+                if scene.opened is None or not isinstance(source, PlainSource) or source.opened is not scene.opened.file:
                     source.close()
             raise
 
-    def _laid_out(self, opened: Opened | None, lost: list[Position], kept: list[Source], offset: int) -> Layout:
-        members = self._family.members([*lost, *(source.position for source in kept)])
+    def _laid_out(self, scene: Scene) -> Layout:
+        members = self._family.members([*scene.lost, *(source.position for source in scene.kept)])
+        current, missing = self._lost_again(scene, members)
+        found = len(self._taken)
+        self._between(scene, members)
+        # A generation that was empty when we looked last can't be told from one that came since, or from an empty archive:
+        # one of those will be it.
+        likely = len(self._taken) - found + sum(member.packing is not None and not member.fingerprint for member in members)
+        unnamed = [position for position in missing if not position.fingerprint][:likely]
+        older = [source for source in self._taken if source is not current]
+        if scene.opened is not None and current is None:
+            current = self._returned(scene.opened) or self._at(scene.opened, scene.offset)
+        # What is open is not known yet: it may prove to be another generation by now, when it is read.
+        inodes = _inodes([*scene.kept, *self._taken])
+        self._memory.know(member.fingerprint for member in members if member.inode not in inodes)
+        return Layout(
+            [*_by_age(scene, older, members), *([] if current is None else [current])],
+            current,
+            older,
+            [position for position in missing if position not in unnamed],
+        )
+
+    def _lost_again(self, scene: Scene, members: list[Member]) -> tuple[PlainSource | None, list[Position]]:
+        """Open what was lost. Returns the one that is at the log's path, if it is one of them, and what is nowhere."""
         current = None
-        missing: list[Position] = []
-        for position in lost:
-            if current is None and opened is not None and self._is_same(opened, position):
-                current = self._plain(opened, position)
+        missing = []
+        for position in scene.lost:
+            if current is None and scene.opened is not None and self._is_same(scene.opened, position):
+                current = self._plain(scene.opened, position)
                 if current is not None:
                     continue
             if not self._found_again(position, members):
                 missing.append(position)
-        self._between(members, opened, lost, kept)
-        older = [source for source in self._taken if source is not current]
-        if opened is not None and current is None:
-            current = self._returned(opened) or self._at(opened, offset)
-        self._memory.know(member.fingerprint for member in members)
-        return Layout(older, current, missing)
+        return current, missing
 
     def _is_same(self, opened: Opened, position: Position) -> bool:
         if position.fingerprint:
@@ -164,11 +173,9 @@ class Arrival:
 
     def _found_again(self, position: Position, members: list[Member]) -> bool:
         inode = (position.device, position.inode)
-        likely = [
-            member
-            for member in members
-            if (member.fingerprint == position.fingerprint if position.fingerprint else member.inode == inode)
-        ]
+        likely = [member for member in members if position.fingerprint and member.fingerprint == position.fingerprint]
+        if not position.fingerprint:
+            likely = [member for member in members if member.inode == inode and member.packing is None]
         likely.sort(key=lambda member: (member.inode != inode, member.packing is not None, member.path))
         return any(self._reads_on(member, position) for member in likely)
 
@@ -190,18 +197,18 @@ class Arrival:
             opened.file.close()
         return source is not None
 
-    def _between(self, members: list[Member], opened: Opened | None, lost: list[Position], kept: list[Source]) -> None:
+    def _between(self, scene: Scene, members: list[Member]) -> None:
         """Open the generations that came and went between two looks, and those that grew after we had left them."""
-        reading = [*kept, *self._taken]
-        inodes = {(source.file.device, source.file.inode) for source in reading}
-        prints = {source.file.fingerprint for source in reading} | {position.fingerprint for position in lost}
-        if opened is not None:
-            inodes.add(opened.inode)
-            prints.add(opened.fingerprint)
-        times = [position.modified for position in (*lost, *(source.position for source in kept))]
+        reading = [*scene.kept, *self._taken]
+        inodes = _inodes(reading)
+        prints = {name_of(source) for source in reading} | {position.fingerprint for position in scene.lost}
+        if scene.opened is not None:
+            inodes.add(scene.opened.inode)
+            prints.add(scene.opened.fingerprint)
+        times = [position.modified for position in (*scene.lost, *(source.position for source in scene.kept))]
         since = max(times, default=0.0) - MODIFIED_SLACK
         for member in oldest_first(members):
-            if member.inode in inodes or member.fingerprint in prints:
+            if not member.fingerprint or member.inode in inodes or member.fingerprint in prints:
                 continue
             done = self._memory.finished.get(member.fingerprint)
             if done is not None and member.packing is None and member.stat.size > done.offset:
@@ -232,3 +239,26 @@ class Arrival:
             file.close()
             raise MovedError(member.path)
         return opened
+
+
+def _inodes(sources: list[Source]) -> set[tuple[int, int]]:
+    """The files that are open. A compressed copy bears the name of what it was made from, which may have been reused."""
+    return {(source.file.device, source.file.inode) for source in sources if isinstance(source, PlainSource)}
+
+
+def _by_age(scene: Scene, found: list[Source], members: list[Member]) -> list[Source]:
+    """Put what was found among what is open: a copy may be older than the file that it was copied from (`copytruncate`)."""
+    order = oldest_first(members)
+    paths = {member.path: age for age, member in enumerate(order)}
+    inodes = {member.inode: age for age, member in enumerate(order)}
+    # What is open and has no name any more is old.
+    ages = [inodes.get((source.file.device, source.file.inode), -1) for source in scene.kept]
+    if scene.present:
+        ages[-1] = len(order)
+    sources: list[Source] = []
+    left = sorted(found, key=lambda source: paths.get(source.path, -1))
+    for source, age in zip(scene.kept, ages, strict=True):
+        while left and paths.get(left[0].path, -1) < age:
+            sources.append(left.pop(0))
+        sources.append(source)
+    return sources + left

@@ -21,6 +21,7 @@ class Member(NamedTuple):
     path: str
     stat: Stat
     fingerprint: str
+    """Empty for a file without content, or a compressed one whose beginning can't be read."""
     packing: Packing | None
 
     @property
@@ -59,7 +60,7 @@ class Family:
                 stat = self._disk.stat(path)
             except (FileNotFoundError, PermissionError):
                 continue
-            if stat.regular and stat.size:
+            if stat.regular:
                 found.setdefault((stat.device, stat.inode), (path, stat))
         newest = sorted(found.values(), key=lambda item: item[1].modified)[-MAX_MEMBERS:]
         before, self._prints = self._prints, {}
@@ -107,8 +108,7 @@ class Family:
         finally:
             opened.close()
         # Nobody writes to a generation that was rolled away for long, so that even one without a newline has a name.
-        fingerprint = digest(head_of(beginning) or beginning)
-        return (fingerprint, packing) if fingerprint else None
+        return digest(head_of(beginning) or beginning), packing
 
 
 def unpacked_beginning(opened: OpenFile) -> tuple[bytes, Packing | None]:

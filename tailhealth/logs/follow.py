@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tailhealth.logs.arrival import Arrival, Layout, Memory, MovedError, opened_as
+from tailhealth.logs.arrival import Arrival, Layout, MovedError, Scene, opened_as
 from tailhealth.logs.beginning import starting_point
 from tailhealth.logs.checkpoint import Checkpoint
 from tailhealth.logs.disk import Disk, LocalDisk, OpenFile, Stat
 from tailhealth.logs.family import Family
 from tailhealth.logs.following import Counts, End, Gap, GapKind, Start, State, Status
 from tailhealth.logs.lines import MAX_LINE
+from tailhealth.logs.memory import Memory
 from tailhealth.logs.packed import MAGIC_BYTES, packing_of
 from tailhealth.logs.source import Chunk, Look
 from tailhealth.logs.sources import Sources
@@ -112,8 +113,8 @@ class Follower:
         """
         left = self._budget
         for _ in range(_ROUNDS):
-            self._find()
             try:
+                self._find()
                 look, spent = self._sources.read(left)
             except OSError as error:
                 self._sources.let_go()
@@ -152,12 +153,15 @@ class Follower:
             self._say(State.UNREADABLE, "not a regular file; a pipe is read from standard input, with the path -")
             return
         here = self._sources.at((stat.device, stat.inode))
-        if self._sources.lost or here is None:
+        if here is None:
             self._arrive()
             return
         if here is not self._sources.current:
             # Moved back, or the attributes that we were given are old ones: its position is known, whichever it is.
             self._sources.make_current(here)
+        if self._sources.lost or (not here.file.fingerprint and stat.modified != here.modified):
+            # Lines may have been copied away and truncated: that needn't leave a trace in the file itself.
+            self._look_around(final=True)
         here.refresh(stat)
         self._say(State.FOLLOWING)
 
@@ -201,7 +205,7 @@ class Follower:
         if not self._begun:
             lost, offset = starting_point(self._start, opened, self._first, self._family.members(), self._disk)
         arrival = Arrival(self._disk, self._family, self._memory, self._max_line)
-        layout = arrival.lay_out(opened, lost, self._sources.open, offset)
+        layout = arrival.lay_out(Scene(opened, lost, self._sources.open, offset))
         try:
             stat = self._disk.stat(self.path)
             moved = (stat.device, stat.inode) != opened.inode
@@ -209,21 +213,29 @@ class Follower:
             moved = True
         if moved:
             # Generations in the folder may be newer than the file that we hold: their order would be a guess.
-            _close(layout)
+            layout.close()
             raise MovedError(self.path)
         return layout
 
     def _search(self) -> None:
         """There is no file at the path: what was lost may lie in the folder."""
-        if not self._sources.lost or self._clock() - self._searched_at < _SEARCH_EVERY:
-            return
-        self._searched_at = self._clock()
+        current = self._sources.current
+        stirred = current is not None and current.stirred()
+        if stirred or (self._sources.lost and self._clock() - self._searched_at >= _SEARCH_EVERY):
+            self._searched_at = self._clock()
+            self._look_around()
+
+    def _look_around(self, *, final: bool = False) -> None:
+        """See what lies beside the log, without opening what is at its path.
+
+        As long as there is no file at the path, what is not found may still come back with it: only a `final` look calls it
+        lost.
+        """
         arrival = Arrival(self._disk, self._family, self._memory, self._max_line)
-        with suppress(MovedError, OSError):  # searched again a second later
-            layout = arrival.lay_out(None, list(self._sources.lost), self._sources.open)
-            if layout.missing:
-                # It may still come back with the path; to call it a gap would be too early.
-                _close(layout)
+        with suppress(MovedError, OSError):  # the same is looked for at the next poll
+            layout = arrival.lay_out(Scene(None, list(self._sources.lost), self._sources.open, present=final))
+            if layout.missing and not final:
+                layout.close()
             else:
                 self._sources.settle(layout)
 
@@ -246,8 +258,3 @@ class Follower:
         if (state, why) != (self._status.state, self._status.why):
             since = self._status.since if state is self._status.state else self._clock()
             self._status = Status(state, since, why)
-
-
-def _close(layout: Layout) -> None:
-    for source in layout.older:
-        source.close()

@@ -91,7 +91,7 @@ class LineCutter:
 
     def _taken(self, data: bytes, pieces: list[Piece]) -> bytes:
         part = data[: self.max_line]
-        if 0 in part:
+        if b"\0" in part:
             if not self._held and part[0] == 0:
                 filled = part.lstrip(b"\0")
                 self.pass_hole(len(part) - len(filled))
@@ -109,9 +109,12 @@ class LineCutter:
             self.position += room
             return data[room:]
         if end:
-            pieces.append(Piece(self._start, bytes(self._held) + part[:end] if self._held else part[:end]))
+            view = memoryview(part)
+            pieces.append(Piece(self._start, b"".join((self._held, view[:end]))))
             self._held.clear()
             self._start = self.position + end
-        self._held += part[end:]
+            self._held += view[end:]
+        else:
+            self._held += part
         self.position += len(part)
         return data[len(part) :]

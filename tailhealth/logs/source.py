@@ -210,6 +210,13 @@ class PlainSource(_Reading):
         """Note when the file was last written; holds from the next look on, if that finds it to be the same generation."""
         self._noted = stat.modified
 
+    def stirred(self) -> bool:
+        """Tell whether an unnamed file was written to since the last look. Raises OSError.
+
+        Whether those were its first lines, or others were copied away and truncated before them, the file itself can't tell.
+        """
+        return not self.file.fingerprint and self._opened.stat().modified != self.modified
+
     def go_to(self, offset: int) -> None:
         """Read on from `offset`, in a file that was cut back to there. Raises OSError."""
         size = min(offset, CONTEXT_BYTES)

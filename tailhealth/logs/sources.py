@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from tailhealth.logs.arrival import Layout, Memory
+from tailhealth.logs.arrival import Layout
 from tailhealth.logs.following import Counts, Gap, GapKind
 from tailhealth.logs.generation import FileId, Position
+from tailhealth.logs.memory import Memory
 from tailhealth.logs.source import Chunk, Look, Looked, PlainSource, Source
 
 _MOST_OPEN = 32
@@ -76,16 +77,15 @@ class Sources:
     def settle(self, layout: Layout) -> None:
         """Take over what was found; what was not is a gap."""
         for position in layout.missing:
-            self._gap(self.lost[position], position)
+            self._gap(self.lost.get(position, GapKind.GONE), position)
             self._memory.finish(position)
             file = FileId(position.device, position.inode, position.fingerprint)
             self._chunks.append(Chunk(file, position.path, b"", position.offset, final=True))
         self.lost = {}
-        self.open += layout.older
+        self.open = layout.sources
         if layout.current is not None:
             if self.current is not None:
                 self.counts.rotations += 1
-            self.open.append(layout.current)
             self.current = layout.current
 
     def let_go(self) -> None:
@@ -146,10 +146,6 @@ class Sources:
 
     def _truncated(self, source: Source) -> None:
         self.counts.truncations += 1
-        if source is not self.current:
-            self._gap(GapKind.TRUNCATED, source.position)
-            self._finish(source)
-            return
         self.lost[source.position] = GapKind.TRUNCATED
         self._remove(source)
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import os
-import random
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from tailhealth.logs.history import Block, open_history
-from tailhealth.logs.stream import LogError
-from tests.logs.timed import line, numbers, time_of, uris
+from tests.logs.timed import numbers, time_of, uris
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -40,7 +35,7 @@ def test_case_101_files_named_one_by_one_are_put_in_order_too() -> None:
 
 
 def test_case_41_complete_members_of_a_live_gzip_log_are_read_and_the_cut_is_noted() -> None:
-    """nginx appends gzip members to a live file; one that is still being written is left out and noted."""
+    """Nginx appends gzip members to a live file; one that is still being written is left out and noted."""
     history = open_history([str(CASES / "41-nginx-gzip-live-log.log.gz")], time_of=time_of)
 
     assert len(numbers(history)) == 7
