@@ -68,6 +68,8 @@ class Frame(NamedTuple):
     """Current time in epoch seconds: of the wall clock, or of the history that is being played."""
     notes: tuple[str, ...] = ()
     """What stands in the way, each a sentence: the proxy's admin interface can't be reached, and the like."""
+    caption: str = ""
+    """What whoever shows this wants to say about it."""
 
 
 class Sort(StrEnum):

@@ -48,7 +48,7 @@ class Row:
         stats, flying = self.stats, self.upstream.in_flight
         share = stats.bad_share if stats else None
         return [
-            f"{self.rate:.1f}" if self.rate < 99.95 else f"{self.rate:.0f}",  # noqa: PLR2004 - a decimal place where it fits
+            rate(self.rate),
             "-" if flying is None else str(flying),
             *(short(one) for one in ((stats.p50, stats.p95, stats.p99) if stats else (None, None, None))),
             "-" if share is None else f"{share:.0%}",
@@ -90,6 +90,12 @@ def _state(pool: PoolView, one: UpstreamView, now: float) -> tuple[str, str, int
     return ", ".join([state, *marks]), style, rank
 
 
+def rate(per_second: float) -> str:
+    """Write a rate in at most five characters, with the decimal places that fit: `0.03`, `12.3`, `1234`."""
+    places = 2 if per_second < 0.995 else 1 if per_second < 99.95 else 0  # noqa: PLR2004 - where the rounding changes
+    return f"{min(per_second, 99_999.0):.{places}f}"
+
+
 class Columns:
     """The widths of the columns of one table, made for its rows and the width of the terminal."""
 
@@ -100,6 +106,7 @@ class Columns:
     def __init__(self, rows: Sequence[Row], width: int) -> None:
         fixed = sum(size + 1 for _, size in self.NUMBERS)
         room = max(2, width - fixed - 1)
+        self._longest = longest(rows)
         name = max([len("upstream"), *(cell_len(row.name) for row in rows)])
         state = max([len("state"), *(cell_len(row.state) for row in rows)])
         self.state = min(state, max(room - name, room * 55 // 100))
@@ -129,7 +136,7 @@ class Columns:
         if self.kinds:
             text.append("  " + cut(row.kinds, self.kinds), "red")
         if self.spark and row.stats is not None:
-            text.append(" " + sparkline(row.stats.longest, self.spark, plain=plain), "cyan")
+            text.append(" " + sparkline(row.stats.longest, self.spark, self._longest, plain=plain), "cyan")
         return text
 
 
@@ -138,14 +145,22 @@ def cut(text: str, width: int) -> str:
     return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
 
 
-def sparkline(values: Sequence[float | None], width: int, *, plain: bool = False) -> str:
-    """Draw the latest values as levels on a logarithmic scale, the newest at the right; nothing known is a blank.
+def longest(rows: Sequence[Row]) -> float:
+    """Return the longest wait of all rows, in seconds, at least one: the top of the scale that they share."""
+    return max([1.0, *(one for row in rows if row.stats for one in row.stats.longest if one is not None)])
 
-    The scale goes from 10 ms up to the longest wait shown, so that a wait of a minute does not flatten the rest.
+
+def sparkline(values: Sequence[float | None], width: int, top: float = 1.0, *, plain: bool = False) -> str:
+    """Draw the latest values as levels, the newest at the right; nothing known is a blank.
+
+    Args:
+        values: Seconds, the oldest first.
+        width: Columns; of more values the latest are shown.
+        top: Where the scale ends, in seconds. It is logarithmic from 10 ms on, so that a minute does not flatten the rest.
+        plain: ASCII signs only.
     """
     blocks = PLAIN_BLOCKS if plain else BLOCKS
-    shown = values[-width:]
-    top = max([1.0, *(one for one in shown if one is not None)])
     scale = (len(blocks) - 1) / (log10(top) - log10(_SHORTEST))
-    marks = [" " if one is None else blocks[round((log10(max(one, _SHORTEST)) - log10(_SHORTEST)) * scale)] for one in shown]
+    shown = (None if one is None else min(max(one, _SHORTEST), top) for one in values[-width:])
+    marks = [" " if one is None else blocks[round((log10(one) - log10(_SHORTEST)) * scale)] for one in shown]
     return "".join(marks).rjust(width)

@@ -93,23 +93,24 @@ def by_kind(kinds: dict[str, int]) -> str:
     return ", ".join(f"{count} {harmless(kind)}" for kind, count in sorted(kinds.items(), key=lambda one: (-one[1], one[0])))
 
 
-def sentence(decision: Decision, zone: tzinfo, *, dated: bool = False) -> str:
+def sentence(decision: Decision, zone: tzinfo, *, dated: bool = False, marked: bool = True) -> str:
     """Say what was decided and why, in one line.
 
     Args:
         decision: What to tell of.
         zone: Time zone of the time in front.
         dated: Put the date in front of the time.
+        marked: Say of a decision that was not enforced that it was not.
     """
     when = moment(decision.at, zone) if dated else clock(decision.at, zone)
-    return f"{when} {harmless(decision.upstream)} {statement(decision)}"
+    return f"{when} {harmless(decision.upstream)} {statement(decision, marked=marked)}"
 
 
-def statement(decision: Decision) -> str:
-    """Say what was decided and why, without the time and the upstream's name."""
+def statement(decision: Decision, *, marked: bool = True) -> str:
+    """Say what was decided and why, without the time and the upstream's name; for the arguments see `sentence`."""
     told = _TELLERS[decision.action](decision)
     why = f" ({harmless(decision.why)})" if decision.why else ""
-    return told + why + ("" if decision.enforced else " [observed only, not applied]")
+    return told + why + ("" if decision.enforced or not marked else " [observed only, not applied]")
 
 
 def _eject(decision: Decision) -> str:

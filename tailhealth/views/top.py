@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from tailhealth.core.view import PoolView, Standing
 from tailhealth.views.frame import Frame, InputHealth, Look, Sort
-from tailhealth.views.rows import Columns, Row
+from tailhealth.views.rows import Columns, Row, rate
 from tailhealth.views.tables import style
 from tailhealth.views.text import clock, duration, harmless, sentence
 
@@ -44,21 +45,29 @@ HELP = (
 def render(frame: Frame, look: Look, width: int, height: int) -> RenderableType:
     """Draw the screen of a terminal of this size."""
     top = [_title(frame, look, width), *_inputs(frame, width)]
-    foot = _foot(look, width)
     room = max(0, height - len(top) - 1)
     if look.help:
         body = [Text(), *(Text(line, no_wrap=True, overflow="ellipsis") for line in HELP)]
     else:
-        rows = _rows(frame, look)
-        told = _told(frame, look, width)
-        kept = min(len(told) + 1, max(FEWEST_DECISIONS, room // 3)) if told else 0
-        body = _table(frame, rows, look, width, room - kept)
-        if told:
-            body.append(_rule("decisions, the latest first", width))
-            body += told
+        body = _body(frame, look, width, room)
     lines = [*top, *body[:room]]
     lines += [Text()] * (height - 1 - len(lines))
-    return Group(*lines[: max(0, height - 1)], foot)
+    return Group(*lines[: max(0, height - 1)], _foot(look, width))
+
+
+def still(frame: Frame, look: Look, width: int) -> RenderableType:
+    """Draw one picture without keys, as high as it needs to be."""
+    return Group(_title(frame, look, width), *_inputs(frame, width), *_body(frame, look, width, sys.maxsize))
+
+
+def _body(frame: Frame, look: Look, width: int, room: int) -> list[Text]:
+    """Draw the table and the decisions on at most about `room` lines."""
+    told = _told(frame, look, width)
+    kept = min(len(told) + 1, max(FEWEST_DECISIONS, room // 3)) if told else 0
+    body = _table(frame, look, width, room - kept)
+    if told:
+        body += [_rule("decisions, the latest first", width), *told]
+    return body
 
 
 def _title(frame: Frame, look: Look, width: int) -> Text:
@@ -66,9 +75,9 @@ def _title(frame: Frame, look: Look, width: int) -> Text:
     view = frame.view
     ups = [one for pool in view.pools for one in pool.upstreams]
     out = sum(one.standing is Standing.OUT for one in ups)
-    rate = sum(one.rate for one in frame.stats.upstreams)
+    together = rate(sum(one.rate for one in frame.stats.upstreams))
     left = f"tailhealth top  {clock(frame.now, look.zone)}  {harmless(look.mode)}" + ("  PAUSED" if look.paused else "")
-    right = f"{len(ups)} upstreams, {out} out  {rate:.1f} req/s"
+    right = f"{len(ups)} upstreams, {out} out  {together} req/s"
     text = Text(no_wrap=True, overflow="ellipsis", style="bold")
     text.append(left)
     text.append(" " * max(2, width - cell_len(left) - cell_len(right)) + right, "red" if out else "")
@@ -77,7 +86,8 @@ def _title(frame: Frame, look: Look, width: int) -> Text:
 
 def _inputs(frame: Frame, width: int) -> list[Text]:
     """Return lines on the health of the input, and on what is wrong with the setup."""
-    lines = [Text(harmless(note, width), style="red") for note in frame.notes[:_INPUTS]]
+    lines = [Text(part, style="bold cyan") for part in wrap(harmless(frame.caption), max(20, width))]
+    lines += [Text(harmless(note, width), style="red") for note in frame.notes[:_INPUTS]]
     troubled = sorted(frame.inputs, key=lambda one: not one.why)
     lines += [_input(one, frame.now) for one in troubled[:_INPUTS]]
     if len(troubled) > _INPUTS:
@@ -100,8 +110,8 @@ def _input(one: InputHealth, now: float) -> Text:
     parts = [f"{one.lines} lines"]
     if one.late_by is not None and one.late_by >= _LAG:
         parts.append(f"{duration(one.late_by)} behind")
-    if one.newest is not None:
-        parts.append(f"the last {duration(max(0.0, now - one.newest))} ago")
+    if one.newest is not None and now - one.newest >= 1:
+        parts.append(f"the last {duration(now - one.newest)} ago")
     if one.skipped:
         kinds = ", ".join(f"{count} {harmless(reason)}" for reason, count in sorted(one.skipped.items()))
         parts.append(f"{sum(one.skipped.values())} skipped ({kinds})")
@@ -135,8 +145,9 @@ def _key(row: Row, sort: Sort) -> tuple[float, ...]:
             return (-row.bad_share,)
 
 
-def _table(frame: Frame, rows: list[Row], look: Look, width: int, room: int) -> list[Text]:
+def _table(frame: Frame, look: Look, width: int, room: int) -> list[Text]:
     """Draw the pools and their upstreams on at most `room` lines; what does not fit is counted, the urgent ones stay."""
+    rows = _rows(frame, look)
     if not rows:
         why = "no upstream matches the filter" if look.filter else "no attempt at any upstream was seen yet"
         return [Text(), Text(why, style="yellow", no_wrap=True, overflow="ellipsis")][: max(0, room)]
@@ -192,8 +203,9 @@ def _pool(pool: PoolView, width: int) -> Text:
 
 def _told(frame: Frame, look: Look, width: int) -> list[Text]:
     lines: list[Text] = []
+    marked = any(pool.enforced for pool in frame.view.pools)
     for decision in reversed(frame.decisions[-20:]):
-        parts = wrap(sentence(decision, look.zone), max(20, width), subsequent_indent="  ")
+        parts = wrap(sentence(decision, look.zone, marked=marked), max(20, width), subsequent_indent="  ")
         lines += [Text(part, style=style(decision), no_wrap=True, overflow="ellipsis") for part in parts]
     return lines
 

@@ -12,9 +12,8 @@ from rich.cells import cell_len
 from tailhealth.core.model import Action, Ejection, Kind, Reason, Source
 from tailhealth.core.view import Standing
 from tailhealth.views.frame import Frame, Look, Sort
-from tailhealth.views.rows import sparkline
 from tailhealth.views.stats import Stats, StatsView
-from tailhealth.views.top import HELP, render
+from tailhealth.views.top import HELP, render, still
 from tests.views.build import GOOD, T0, A, B, Input, attempt, bad, decision, drawn, frame, pool, upstream, view
 
 SIZES = [(80, 24), (200, 50), (100, 30)]
@@ -82,7 +81,7 @@ def test_the_numbers_of_an_upstream() -> None:
     assert a.split()[2:8] == ["3.0", "2", "198ms", "214ms", "215ms", "0%"]
     assert b.split()[2:8] == ["3.0", "-", "-", "-", "-", "50%"]
     assert lines[lines.index(b) + 1].strip() == "bad: 30 abandoned, 15 status"
-    assert "▆" in a or "▅" in a
+    assert a.rstrip().endswith("▄▄▄▄▄▄")
 
 
 def test_kinds_get_a_column_where_there_is_room() -> None:
@@ -252,9 +251,27 @@ def test_nothing_from_a_log_controls_the_terminal(hostile: str) -> None:
     assert max(map(cell_len, lines)) <= 80
 
 
-def test_sparklines_are_logarithmic() -> None:
-    """From 10 ms to the longest wait; nothing known is blank; the newest value stands last."""
-    assert sparkline([None, 0.001, 0.01, 1.0], 4) == " ▁▁█"
-    assert sparkline([0.01, 1.0, 100.0], 3, plain=True) == "_+#"
-    assert sparkline([1.0], 3) == "  █"
-    assert sparkline([0.5, 0.1, 1.0], 2)[-1] == "█"
+def test_decisions_that_are_all_only_observed_are_not_marked_one_by_one() -> None:
+    """Where nothing at all is enforced the pool's title says so once; in a mixed view each sentence does."""
+    observed = decision(Action.READMIT, Reason.TIMER, enforced=False)
+    alone = frame(view(pool(upstream(A), enforced=False)), decisions=(observed,))
+    mixed = frame(view(pool(upstream(A), enforced=False), pool(upstream(B), name="other")), decisions=(observed,))
+
+    assert "[observed only" not in "\n".join(screen(alone))
+    assert "[observed only" in "\n".join(screen(mixed))
+
+
+def test_a_still_is_as_high_as_it_needs_to_be() -> None:
+    """One printed picture holds every upstream and every decision, and no keys."""
+    text = drawn(still(many(300), Look(), 80))
+
+    assert all(one in text for one in ("10.0.0.0:8080", "10.0.1.99:8080", "10.9.9.9:1"))
+    assert "q quit" not in text
+    assert "more upstreams" not in text
+
+
+def test_the_caption_stands_first_and_whole() -> None:
+    """What whoever shows the screen wants to say is wrapped, not cut."""
+    lines = screen(frame(view(pool(upstream(A))), caption="word " * 30))
+
+    assert " ".join(lines[1:4]).count("word") == 30
