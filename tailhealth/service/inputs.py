@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import inf
 
@@ -16,6 +17,9 @@ from tailhealth.logs.generation import FileId
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.rules import FIELDS, FieldRule, LogRules
 from tailhealth.service.blind import Blindness, Look
+
+_CADDY_TIME = re.compile(rb'\{"level":"[a-z]+","ts":([0-9]{10}(?:\.[0-9]+)?),')
+"""How nearly all lines begin where the time is looked for: making a reader for each costs a hundred times as much."""
 
 
 def log_rules(log: Log) -> LogRules:
@@ -44,6 +48,26 @@ class InputView(msgspec.Struct, frozen=True):
     hints: dict[str, str]
 
 
+class LineTime:
+    """Tells the time of a line, for those who look for a place in a log without reading it.
+
+    Args:
+        rules: How the log is to be read.
+    """
+
+    def __init__(self, rules: LogRules) -> None:
+        self._rules = rules
+
+    def __call__(self, line: bytes) -> float | None:
+        """Return the time of a line in epoch seconds; None if it has none."""
+        found = _CADDY_TIME.match(line)
+        if found is not None:
+            return float(found[1])
+        reader = open_reader(self._rules, 0, "", Tally())
+        events = [*reader.feed(line + b"\n", 0), *reader.finish()]
+        return events[0].ended if events else None
+
+
 class LiveLog:
     """One log that is being followed.
 
@@ -62,7 +86,7 @@ class LiveLog:
         self._index = index
         self._rules = log_rules(log)
         self._readers: dict[FileId, LineReader] = {}
-        self.follower = Follower(log.path, start=Since(since, self._time_of))
+        self.follower = Follower(log.path, start=Since(since, LineTime(self._rules)))
 
     @property
     def more(self) -> bool:
@@ -85,11 +109,6 @@ class LiveLog:
             self.newest = max(self.newest, *(event.ended for event in events))
             self.late_by = now - self.newest
         return events
-
-    def _time_of(self, line: bytes) -> float | None:
-        reader = open_reader(self._rules, self._index, self.path, Tally())
-        events = [*reader.feed(line + b"\n", 0), *reader.finish()]
-        return events[0].ended if events else None
 
     def view(self) -> InputView:
         """Show its health."""

@@ -183,9 +183,18 @@ class Caddy:
 
     def raw_config(self) -> bytes:
         """Return the running configuration byte for byte."""
-        answer = self.call("GET", "/config/")
-        answer.raise_for_status()
-        return answer.content
+        return self.get("/config/").content
+
+    def get(self, path: str) -> requests.Response:
+        """Read from the admin interface; its listener restarts with every change, which may cut a request off."""
+        for _ in range(5):
+            try:
+                answer = self.call("GET", path)
+            except requests.ConnectionError:
+                continue
+            answer.raise_for_status()
+            return answer
+        raise RuntimeError(f"{self.admin}{path} can't be read")
 
     def load(self, config: Mapping[str, Any] | None = None) -> None:
         """Load a configuration like `caddy reload --force` does; without one, that of the constructor."""

@@ -1,0 +1,161 @@
+"""A real `tailhealth run` for tests: a process of its own, its configuration by value, ended by its process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import orjson
+
+from tailhealth.core.model import Action, Decision, Reason
+from tailhealth.service.control import SOCKET, Request, ask
+from tailhealth.service.journal import JournalError, Reading
+from tests.real.caddy import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEADLINE = 30.0
+
+SCALED = """
+lateness = "100ms"
+
+[bad]
+slower_than = "1200ms"
+
+[window]
+span = "300ms"
+within = "6s"
+unanswered_after = "10ms"
+
+[eject]
+for = "{out}"
+
+[guard]
+settle = "100ms"
+
+[proxy]
+admin = "{admin}"
+poll = "50ms"
+drift_poll = "600ms"
+coalesce = "10ms"
+min_apply_interval = "100ms"
+
+[state]
+dir = "{state}"
+
+[[log]]
+path = "{log}"
+"""
+"""The defaults with time at 1:100."""
+
+
+class Controller:
+    """One `tailhealth run`."""
+
+    def __init__(self, folder: Path, config: str) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.config = folder / "tailhealth.toml"
+        self.config.write_text(config, encoding="utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def journal(self) -> Path:
+        """Its journal."""
+        return self.state / "journal.jsonl"
+
+    def start(self, *options: str) -> None:
+        """Start it and wait until it answers on its control socket."""
+        command = [sys.executable, "-m", "tailhealth", "run", "-c", str(self.config), *options]
+        with (self.folder / "run.log").open("ab") as out:
+            self._process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+        socket = self.state / ("dry-run" if "--dry-run" in options else "") / SOCKET
+        until(lambda: socket.exists() or self._process_ended(), "the control socket", DEADLINE)
+        if self._process.poll() is not None:
+            raise RuntimeError("tailhealth ended: " + self.output())
+
+    def _process_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def output(self) -> str:
+        """Return what it printed."""
+        return (self.folder / "run.log").read_text(encoding="utf-8")
+
+    def stop(self) -> int:
+        """End it with SIGTERM, by force after the deadline; return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: int) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        if process.poll() is None:
+            os.kill(process.pid, number)
+        try:
+            return process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(DEADLINE)
+            raise
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run another `tailhealth` command with the same configuration."""
+        name, *rest = words
+        command = [sys.executable, "-m", "tailhealth", name, "-c", str(self.config), *rest]
+        return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+    def status(self) -> dict[str, Any]:
+        """Ask for its state."""
+        return ask(self.state, Request("status")).data
+
+    def decisions(self) -> list[Decision]:
+        """Read what it decided so far."""
+        try:
+            return list(Reading(self.journal).decisions())
+        except JournalError:
+            return []
+
+    def has(self, action: Action, reason: Reason, upstream: str | None = None) -> bool:
+        """Tell whether it has decided this."""
+        return any(
+            one.action is action and one.reason is reason and upstream in (None, one.upstream) for one in self.decisions()
+        )
+
+    def wait_for(self, action: Action, reason: Reason, upstream: str | None = None, deadline: float = DEADLINE) -> None:
+        """Wait until it has decided this."""
+        until(lambda: self.has(action, reason, upstream), f"{action} {reason} of {upstream}", deadline)
+
+    def replay(self, *logs: Path) -> list[Decision]:
+        """Let `tailhealth replay` decide about logs with this run's journal."""
+        paths = [str(path) for path in logs]
+        done = self.command("replay", *paths, "--json", "--journal", str(self.journal))
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        records = [orjson.loads(line) for line in done.stdout.splitlines()]
+        return [_decision(record) for record in records if "summary" not in record]
+
+
+def _decision(record: dict[str, Any]) -> Decision:
+    return msgspec.convert(record, Decision)
+
+
+@contextmanager
+def running(folder: Path, config: str, *options: str) -> Iterator[Controller]:
+    """Run a controller for the length of a `with` block."""
+    one = Controller(folder, config)
+    one.start(*options)
+    try:
+        yield one
+    finally:
+        one.kill()
