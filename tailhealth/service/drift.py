@@ -85,9 +85,12 @@ def _equal(one: Sequence[Entry], other: Sequence[Entry]) -> bool:
 
 
 def still_kept(found: Survey) -> tuple[Kept, ...]:
-    """Write the records anew from what was read: a change that is found made is confirmed by that."""
+    """Write the records anew from what was read: a change that is found made is confirmed by that.
+
+    Where all is as the operator had it, and no mark has to be taken away, there is nothing to record.
+    """
     return tuple(
         Kept(one.place.key, one.kept.mark, one.kept.pool, one.original, one.listing)
         for one in found.standings
-        if one.kept is not None
+        if one.kept is not None and (one.listing != one.whole or one.place.marks)
     )
