@@ -71,13 +71,13 @@ def attempt(
     ended: float,
     *,
     status: int | None = 200,
-    header: float | None = 0.125,
+    header: float | None = 0.0,
     took: float | None = None,
     end: End = End.ANSWERED,
     client: str = "192.0.2.1",
     **more: object,
 ) -> Attempt:
-    """Return an attempt; one without a header waited for `took` seconds."""
+    """Return an attempt, by default one that is answered in no time; one without a header waited for `took` seconds."""
     duration = took if took is not None else header
     one = Attempt(
         ended=ended,

@@ -129,8 +129,8 @@ def naive(outcomes: list[tuple[float, Mark | None]], at: float, window: tuple[in
     last, span, within = window
     known = sorted(outcomes, key=lambda one: one[0])
     kept, older = known[-KEPT:], known[:-KEPT]
-    newest = kept[len(kept) - max(0, last - stalled) :] if last > stalled else []
-    chosen = [one for one in kept if one[0] >= at - within and (one in newest or one[0] >= at - span)]
+    first = len(kept) - max(0, last - stalled)
+    chosen = [one for i, one in enumerate(kept) if one[0] >= at - within and (i >= first or one[0] >= at - span)]
     if kept and kept[0][0] >= at - span:
         chosen += [(float(floor(one[0])), one[1]) for one in older if floor(one[0]) >= floor(at - span)]
     marks = [mark for _, mark in chosen if mark is not None]
