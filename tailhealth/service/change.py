@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tailhealth.proxies.base import Applied, Conflict, Proxy, ProxyError, Retryable
-from tailhealth.service.drift import still_kept
+from tailhealth.service.drift import records
 from tailhealth.service.plan import Edit, plan
 from tailhealth.service.pools import Group, grouped, plain_naming
 from tailhealth.service.standing import survey
@@ -40,9 +40,9 @@ def make(proxy: Proxy, state: State, edits: Sequence[Edit], **also: Any) -> Appl
     serials = count(contents.serial + 1)
     marks = [edit.mark(lambda: contents.mark(next(serials))) for edit in edits]
     keys = {edit.standing.place.key for edit in edits}
-    records = [edit.record(_old_mark(edit) if edit.whole else mark) for edit, mark in zip(edits, marks, strict=True)]
+    intents = [edit.record(_old_mark(edit) if edit.whole else mark) for edit, mark in zip(edits, marks, strict=True)]
     untouched = [one for one in contents.kept if one.key not in keys]
-    state.update(kept=(*untouched, *records), serial=next(serials) - 1, **also)
+    state.update(kept=(*untouched, *intents), serial=next(serials) - 1, **also)
     return proxy.apply([edit.change(mark) for edit, mark in zip(edits, marks, strict=True)])
 
 
@@ -125,8 +125,9 @@ def restore(proxy: Proxy, state: State, journal: Journal, now: float, *, forget:
 
 def _read(proxy: Proxy, state: State) -> tuple[tuple[Group, ...], str]:
     """Read the proxy and confirm what is done; tell also what can't be put back, and why."""
-    found = survey(proxy.read().places, state.contents.kept, state.contents.owns)
-    state.update(kept=still_kept(found))
+    contents = state.contents
+    found = survey(proxy.read().places, contents.kept, contents.owns, contents.retired)
+    state.update(**records(found, contents))
     stuck = next((f"{one.place.key}: {one.problem}" for one in found.standings if one.kept is not None and one.problem), "")
     return grouped(found.standings, plain_naming), stuck
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from tailhealth.service.standing import Standing, Survey, same
-from tailhealth.service.state import Kept, Wish
+from tailhealth.service.state import Contents, Kept, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tailhealth.proxies.base import Entry
     from tailhealth.service.pools import Group
+
+RETIRED = 20
+"""How many records without a place are remembered."""
 
 Key: TypeAlias = tuple[str, str]
 """Pool and upstream."""
@@ -84,13 +87,19 @@ def _equal(one: Sequence[Entry], other: Sequence[Entry]) -> bool:
     )
 
 
-def still_kept(found: Survey) -> tuple[Kept, ...]:
+def records(found: Survey, contents: Contents) -> dict[str, tuple[Kept, ...]]:
     """Write the records anew from what was read: a change that is found made is confirmed by that.
 
     Where all is as the operator had it, and no mark has to be taken away, there is nothing to record.
+
+    Returns:
+        Fields of the state file.
     """
-    return tuple(
+    kept = tuple(
         Kept(one.place.key, one.kept.mark, one.kept.pool, one.original, one.listing)
         for one in found.standings
         if one.kept is not None and (one.listing != one.whole or one.place.marks)
     )
+    marks = {one.mark for one in kept} | {None}
+    retired = tuple(one for one in (*contents.kept, *contents.retired) if one.mark not in marks)
+    return {"kept": kept, "retired": retired[:RETIRED]}

@@ -14,7 +14,7 @@ from tailhealth.core.model import Command, Pools, Verb
 from tailhealth.proxies.base import Conflict, Fatal, Forbidden, Load, Proxy, Refused, Retryable, UpstreamState
 from tailhealth.service.change import Restored, make, missed, restore, told
 from tailhealth.service.conditions import Condition, Conditions, Kind
-from tailhealth.service.drift import What, drifts, still_kept
+from tailhealth.service.drift import What, drifts, records
 from tailhealth.service.halt import Halts
 from tailhealth.service.plan import Edit, Plan, plan
 from tailhealth.service.pools import Group, Naming, core_pools, grouped, plain_naming, shared_addresses
@@ -153,7 +153,8 @@ class Reconciler:
 
     def _read(self, now: float) -> None:
         """Read the proxy, learn what the operator did, and tell the engine of it."""
-        found = survey(self._proxy.read().places, self._state.contents.kept, self._state.contents.owns)
+        contents = self._state.contents
+        found = survey(self._proxy.read().places, contents.kept, contents.owns, contents.retired)
         self._schedule.read(now)
         self._shared = shared_addresses(found.standings)
         self.groups = grouped(found.standings, self._naming)
@@ -163,7 +164,7 @@ class Reconciler:
         out = {(group.name, one) for group in self.groups for standing in group.standings for one in standing.out - listed}
         self._confirmed = {key: self._confirmed.get(key, now) for key in sorted(out)}
         if not self._dry_run:
-            self._state.update(kept=still_kept(found))
+            self._state.update(**records(found, contents))
         self._tell_pools(found, now)
 
     def _follow_operator(self, found: Survey, now: float) -> None:

@@ -54,14 +54,25 @@ class Survey(msgspec.Struct, frozen=True):
     """The mark is gone: the operator loaded a configuration, or our change was never made."""
 
 
-def survey(places: Iterable[Place], records: Sequence[Kept], owns: Callable[[str], bool]) -> Survey:
-    """Join places and records; `owns` tells our marks from those of other controllers."""
+def survey(
+    places: Iterable[Place], records: Sequence[Kept], owns: Callable[[str], bool], retired: Sequence[Kept] = ()
+) -> Survey:
+    """Join places and records.
+
+    Args:
+        places: As they are read.
+        records: Those that ought to be answered to.
+        owns: Tells our marks from those of other controllers.
+        retired: Records that only count if their mark is back.
+    """
     left = list(records)
     standings = []
     for place in places:
         kept = next((one for one in left if _answers(place, one)), None)
         if kept is not None:
             left.remove(kept)
+        else:
+            kept = next((one for one in retired if one.mark in place.marks), None)
         standings.append(_stand(place, kept, owns))
     return Survey(tuple(standings), tuple(left))
 

@@ -79,6 +79,9 @@ class Contents(msgspec.Struct, frozen=True):
     serial: int = 0
     """Number of the latest mark."""
     kept: tuple[Kept, ...] = ()
+    retired: tuple[Kept, ...] = ()
+    """The latest records that no place answered to any more, newest first: a change that hung on its way for minutes, or a
+    configuration that was saved with our mark, may bring their mark back."""
     wished: tuple[Wished, ...] = ()
     carried: tuple[Carried, ...] = ()
     """What the engine needs back after a restart."""
