@@ -173,6 +173,7 @@ class CaddyReader:
         if self._shape.is_repeated(where.line) or self._shape.elsewhere.search(where.line):
             self._line(where.line, where.offset, now, events)
         else:
+            self._shape.confirm(record)
             self._interpret(record, where, now, events)
 
     def _line(self, line: bytes, offset: int, now: float | None, events: list[Event]) -> None:
@@ -211,7 +212,8 @@ class CaddyReader:
     def _object(self, found: caddy_text.Found, offset: int, now: float | None, events: list[Event]) -> None:
         """Take one object of a line: of a key of Caddy's own that stands twice the first is Caddy's."""
         members = found.members
-        self._shape.observe(members)
+        if kind_of(self._shape.line(members)) is not LineKind.FOREIGN:
+            self._shape.observe(members)
         own = {self._shape.names[field] for field in BUILT_IN} & found.repeated
         if own:
             members = {**members, **{key: found.first[key] for key in own}}

@@ -86,6 +86,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 BUILT_IN = frozenset({"time", "logger", "message", "request", "body_bytes", "request_time", "status"})
 """Fields that Caddy writes itself: of a key that stands twice the first is Caddy's, the second was appended (case 57)."""
 
+_NOTHING = (UNSET, None, 0)
+"""What a field holds that is absent, or may be."""
 _IN_REQUEST = frozenset({"method", "path", "host", "client"})
 _TEXTS = frozenset({"logger", "message", "upstream", "error", "dial"})
 
@@ -106,7 +108,8 @@ class Shape:
         """Some field stands inside an object: lines are read one by one."""
         self.in_seconds = False
         """Durations are known to be seconds: whole ones need not be told from others any more."""
-        self._seen: set[str] = set()
+        self._unseen = set(NAMES)
+        """Fields that no line of the file has had so far, under any name."""
         self._build()
 
     def _build(self) -> None:
@@ -122,7 +125,7 @@ class Shape:
             gc=False,
         )
         self.decoder = cast("msgspec.json.Decoder[Line]", msgspec.json.Decoder(kind))
-        chosen = set(keys.values())
+        chosen = set(self.names.values())
         others = {name for field, names in NAMES.items() if field not in self.mapped for name in names if name not in chosen}
         self.elsewhere = re.compile(rb'"(?:' + "|".join(map(re.escape, sorted(others))).encode() + rb')":')
         """Finds a field under a usual name that is not the one the decoder looks for."""
@@ -140,18 +143,21 @@ class Shape:
         return any(text.count(key, start, stop) > 1 for key in self.counted)
 
     def observe(self, members: Mapping[str, Any]) -> None:
-        """Learn the names that a line uses, where the usual ones have not been seen in this file."""
+        """Learn the names that a line of Caddy's uses, where the usual ones have not been seen in this file."""
         changed = False
-        for field, names in NAMES.items():
-            if field in self._seen or field in self.mapped:
-                continue
-            found = next((name for name in names if name in members), None)
+        for field in self._unseen - self.mapped.keys():
+            found = next((name for name in NAMES[field] if name in members), None)
             if found is not None:
-                self._seen.add(field)
+                self._unseen.discard(field)
                 changed |= found != self.names[field]
                 self.names[field] = found
         if changed:
             self._build()
+
+    def confirm(self, line: Line) -> None:
+        """Note the fields that a line has under the names that are looked for."""
+        if self._unseen:
+            self._unseen -= {field for field in self._unseen if getattr(line, field) not in _NOTHING}
 
     def line(self, members: Mapping[str, Any]) -> Line:
         """Make a line of its members, leniently: a value of an unfit type is what it is, or absent where nobody needs it."""

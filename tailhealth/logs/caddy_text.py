@@ -21,7 +21,7 @@ _CONSOLE = re.compile(
 """Caddy's console encoder: time, level (in colour), logger, message, fields."""
 _LITERAL_ENDING = re.compile(r"(?:\\r\\n|\\n|\\r|\s)*")
 """A Caddyfile's `line_ending \\r\\n` is written as four characters; all objects stand in one line then."""
-_START = re.compile(r'\{"[A-Za-z@_.]{1,20}":(?=["\d])')
+_START = re.compile(r'\{"(?:level|severity|lvl|ts|@timestamp|timestamp|time|logger|msg|message)":(?=["\d])')
 """How a record begins. Within a string its quotes would be escaped, so a client can't forge one."""
 
 
@@ -127,7 +127,7 @@ def pieces(line: bytes) -> Iterator[Found | Torn]:
     """Read the objects of a line that is not one object: several glued together, or a torn one before a whole one."""
     text = line.decode("utf-8", "surrogateescape")
     decoder = json.JSONDecoder(strict=False, parse_constant=_refuse)
-    at, tries = 0, 0
+    at, tries, torn = 0, 0, 0
     while at < len(text):
         tries += 1
         try:
@@ -135,12 +135,14 @@ def pieces(line: bytes) -> Iterator[Found | Torn]:
         except (ValueError, RecursionError):
             value, end = None, at
         if isinstance(value, dict):
+            if torn < at:
+                yield Torn(text[torn:at].encode("utf-8", "surrogateescape"))
             raw = text[at:end].encode("utf-8", "surrogateescape")
             yield Found(value, frozenset(), {}, len(text[:at].encode("utf-8", "surrogateescape")), raw)
             ending = _LITERAL_ENDING.match(text, end)
-            at = ending.end() if ending else end
+            torn = at = ending.end() if ending else end
             continue
         following = _START.search(text, at + 1) if tries < TRIES else None
-        until = following.start() if following else len(text)
-        yield Torn(text[at:until].encode("utf-8", "surrogateescape"))
-        at = until
+        at = following.start() if following else len(text)
+    if torn < at:
+        yield Torn(text[torn:].encode("utf-8", "surrogateescape"))

@@ -46,7 +46,8 @@ class DurationUnit:
 
     def _tell(self, value: object, header: float | None) -> None:
         """Tell the unit by one number: proof replaces what was only likely."""
-        if isinstance(value, float) and not value.is_integer():
+        if isinstance(value, float):
+            # Only seconds are written with a fraction or an exponent.
             self.unit, self.assumed = "s", False
         elif not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             return
