@@ -251,8 +251,11 @@ def _by_age(scene: Scene, found: list[Source], members: list[Member]) -> list[So
     order = oldest_first(members)
     paths = {member.path: age for age, member in enumerate(order)}
     inodes = {member.inode: age for age, member in enumerate(order)}
-    # What is open and has no name any more is old.
-    ages = [inodes.get((source.file.device, source.file.inode), -1) for source in scene.kept]
+    prints = {member.fingerprint: age for age, member in enumerate(order)}
+    # What is open, and neither it nor a copy has a name any more, is old.
+    ages = [
+        inodes.get((source.file.device, source.file.inode), prints.get(name_of(source) or "none", -1)) for source in scene.kept
+    ]
     if scene.present:
         ages[-1] = len(order)
     sources: list[Source] = []

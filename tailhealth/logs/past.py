@@ -40,14 +40,21 @@ class Past:
         self._time_of = time_of
         self._sorted: Iterator[Piece] | None = None
         self._newest_first = False
-        first = stream.peek()
         self.fingerprint = ""
         self.first = -inf
         """Time of the first line that has one; minus infinity if there is none near the beginning."""
+        try:
+            self._look_into()
+        except (LogError, OSError):
+            stream.close()
+            raise
+        stream.release()
+
+    def _look_into(self) -> None:
+        first = self.stream.peek()
         if first is not None:
             self.fingerprint = digest(head_of(first.data[:HEAD_BYTES]) or first.data)
-            self.first = self._oldest() if is_newest_first(first, time_of) else self._first()
-        stream.release()
+            self.first = self._oldest() if is_newest_first(first, self._time_of) else self._first()
 
     def pieces(self) -> Iterator[Piece]:
         """The lines, oldest first. Raises LogError."""

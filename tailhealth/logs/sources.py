@@ -87,6 +87,8 @@ class Sources:
             if self.current is not None:
                 self.counts.rotations += 1
             self.current = layout.current
+            # What was quiet before it was replaced may have been written to since.
+            self._quiet = {}
 
     def let_go(self) -> None:
         """Close everything, to find it again later."""

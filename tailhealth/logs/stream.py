@@ -140,10 +140,11 @@ class Stream:
                 self._ready += self.cutter.feed(data)
                 continue
             self._ended = True
+            whole = self.cutter.offset
             rest = self.cutter.rest()
             if self._unpacker is not None and self._unpacker.broken is not None:
                 # What a damaged archive ends with is no line that anybody wrote.
-                self.note = f"{self.path}: {self._unpacker.broken}; read up to byte {self.cutter.offset} of its content"
+                self.note = f"{self.path}: {self._unpacker.broken}; read up to byte {whole} of its content"
             elif rest is not None:
                 self._ready.append(rest)
 
