@@ -155,6 +155,17 @@ class Member:
             return 0
         return min(self.stalled, self.flights.stalled(self.rules.bad.stalled_after))
 
+    def may_trip(self, at: float) -> bool:
+        """Tell cheaply whether some rule of `[window]` may hold: a pool that fails busily is asked at every line."""
+        rules = self.rules.window
+        counted, bad = self.window.rate(at, self.stalled_now())
+        if rules.ratio is not None and counted >= rules.min_requests and bad / counted >= rules.ratio:
+            return True
+        return bool(
+            (rules.consecutive_refused is not None and self.refused.attempts >= rules.consecutive_refused)
+            or (rules.consecutive_unanswered is not None and self.unanswered.attempts >= rules.consecutive_unanswered)
+        )
+
     def rows(self, at: float) -> Rows:
         """Count the attempts in a row without a header, no older than `within`."""
         edge = at - self.rules.window.within

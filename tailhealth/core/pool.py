@@ -153,11 +153,14 @@ class PoolState:
 
     def tripped(self, member: Member, at: float) -> Tripped | None:
         """Ask the rules about a member as of `at`."""
+        if member.probation is None and not member.may_trip(at):
+            return None
         seen = member.seen(at)
         clients = self.rules.window.clients or (2 if self.spec.sticky else 1)
         reasons = trips(seen, member.rows(at), self.rules.window, clients)
-        probation = member.probation
-        if probation is not None and self.rules.probation is not None and probation.bad >= self.rules.probation.bad:
+        probation, limit = member.probation, self.rules.probation
+        # Stalled ones are bad outcomes too, dated now; what was in flight at the readmission is not among them.
+        if probation is not None and limit is not None and probation.bad + member.stalled_now() >= limit.bad:
             reasons = (Reason.PROBATION, *reasons)
         return Tripped(member, seen, reasons) if reasons else None
 

@@ -49,7 +49,7 @@ class Window:
     before `at - within`. Beyond the newest 64 the edge of `span` is a whole second.
     """
 
-    __slots__ = ("_buckets", "_last", "_marks", "_span", "_times", "_within")
+    __slots__ = ("_aside", "_aside_bad", "_bad", "_buckets", "_last", "_marks", "_span", "_times", "_within")
 
     def __init__(self, last: int, span: float, within: float) -> None:
         self._last = last
@@ -57,11 +57,16 @@ class Window:
         self._within = within
         self._times: list[float] = []
         self._marks: list[Mark | None] = []
+        self._bad = 0
+        """How many of those kept one by one are bad."""
         self._buckets: deque[tuple[int, Counter[Mark | None]]] = deque()
+        self._aside = 0
+        """How many are counted by the second, and how many of them are bad."""
+        self._aside_bad = 0
 
     def __len__(self) -> int:
         """Count what is kept, whatever its age."""
-        return len(self._times) + sum(sum(bucket.values()) for _, bucket in self._buckets)
+        return len(self._times) + self._aside
 
     @property
     def newest(self) -> float:
@@ -78,6 +83,7 @@ class Window:
         self._times.clear()
         self._marks.clear()
         self._buckets.clear()
+        self._bad = self._aside = self._aside_bad = 0
 
     def add(self, ended: float, mark: Mark | None = None) -> None:
         """Add an outcome, good if it has no mark."""
@@ -88,10 +94,12 @@ class Window:
         else:
             place = bisect_right(times, ended)
             if place == 0 and self._buckets and (len(times) >= KEPT or floor(ended) <= self._buckets[-1][0]):
-                self._put_aside(ended, mark)
+                self._put_aside(floor(ended), [mark])
                 return
             times.insert(place, ended)
             self._marks.insert(place, mark)
+        if mark is not None:
+            self._bad += 1
         if len(times) >= _COMPACT_AT:
             self._compact()
 
@@ -105,11 +113,14 @@ class Window:
         while place < len(self._times) and self._times[place] == ended:
             if self._marks[place] == mark:
                 del self._times[place], self._marks[place]
+                self._bad -= mark is not None
                 return True
             place += 1
         for second, bucket in self._buckets:
-            if second == floor(ended) and bucket[_aside(mark)] > 0:
-                bucket[_aside(mark)] -= 1
+            if second == floor(ended) and bucket[_anonymous(mark)] > 0:
+                bucket[_anonymous(mark)] -= 1
+                self._aside -= 1
+                self._aside_bad -= mark is not None
                 return True
         return False
 
@@ -119,32 +130,50 @@ class Window:
         return any(mark is None or mark.answered for mark in later)
 
     def _compact(self) -> None:
-        surplus = len(self._times) - KEPT
-        for ended, mark in zip(self._times[:surplus], self._marks[:surplus], strict=True):
-            self._put_aside(ended, mark)
-        del self._times[:surplus], self._marks[:surplus]
+        times, marks = self._times, self._marks
+        surplus = len(times) - KEPT
+        begin = 0
+        while begin < surplus:
+            second = floor(times[begin])
+            end = bisect_left(times, second + 1, begin, surplus)
+            self._bad -= self._put_aside(second, marks[begin:end])
+            begin = end
+        del times[:surplus], marks[:surplus]
         self._forget()
 
     def _forget(self) -> None:
         """Drop the seconds that lie more than `span` before the newest outcome."""
         while self._buckets and self._buckets[0][0] < floor(self.newest - self._span):
-            self._buckets.popleft()
+            _, bucket = self._buckets.popleft()
+            whole = bucket.total()
+            self._aside -= whole
+            self._aside_bad -= whole - bucket[None]
 
-    def _put_aside(self, ended: float, mark: Mark | None) -> None:
-        """Count an outcome by its second; clients and answers of single ones beyond the newest 64 are not kept apart."""
-        second = floor(ended)
-        key = _aside(mark)
+    def _put_aside(self, second: int, marks: list[Mark | None]) -> int:
+        """Count outcomes of one second; clients of single ones beyond the newest 64 are not kept apart.
+
+        Returns:
+            How many of them are bad.
+        """
+        bucket = self._bucket(second)
+        good = marks.count(None)
+        bad = len(marks) - good
+        bucket[None] += good
+        if bad:
+            bucket.update(_anonymous(mark) for mark in marks if mark is not None)
+        self._aside += len(marks)
+        self._aside_bad += bad
+        return bad
+
+    def _bucket(self, second: int) -> Counter[Mark | None]:
         buckets = self._buckets
-        if buckets and buckets[-1][0] == second:
-            buckets[-1][1][key] += 1
-        elif not buckets or buckets[-1][0] < second:
-            buckets.append((second, Counter({key: 1})))
-        else:
-            place = next(index for index, (known, _) in enumerate(buckets) if known >= second)
-            if buckets[place][0] == second:
-                buckets[place][1][key] += 1
-            else:
-                buckets.insert(place, (second, Counter({key: 1})))
+        if not buckets or buckets[-1][0] < second:
+            buckets.append((second, Counter()))
+            return buckets[-1][1]
+        place = next(index for index in range(len(buckets) - 1, -1, -1) if index == 0 or buckets[index - 1][0] < second)
+        if buckets[place][0] != second:
+            buckets.insert(place, (second, Counter()))
+        return buckets[place][1]
 
     def start(self, at: float) -> float:
         """Return when the oldest outcome of the window as of `at` ended; infinity if it is empty."""
@@ -152,13 +181,27 @@ class Window:
 
     def seen(self, at: float, stalled: int = 0) -> Seen:
         """Return what the window shows at `at`, with `stalled` bad outcomes dated now that are never stored."""
+        first, end, edge = self._part(at, stalled)
+        return self._count(first, end, edge, stalled, at)
+
+    def rate(self, at: float, stalled: int = 0) -> tuple[int, int]:
+        """Return counted and bad outcomes as `seen` would; of a busy upstream without looking at each."""
+        first, end, edge = self._part(at, stalled)
+        if first == 0 and end == len(self._times) and (edge is None or self._buckets[0][0] >= edge):
+            aside, aside_bad = (0, 0) if edge is None else (self._aside, self._aside_bad)
+            return end + aside + stalled, self._bad + aside_bad + stalled
+        seen = self._count(first, end, edge, stalled, at)
+        return seen.counted, seen.bad
+
+    def _part(self, at: float, stalled: int) -> tuple[int, int, int | None]:
+        """Return which part of the list is in the window at `at`, and the first whole second that is; None: no second is."""
         self._settle()
         times = self._times
         end = bisect_right(times, at)
         newest = max(0, end - max(0, self._last - stalled))
         first = max(min(newest, bisect_left(times, at - self._span, 0, end)), bisect_left(times, at - self._within, 0, end))
-        whole = first == 0 and bool(self._buckets)
-        return self._count(first, end, floor(at - min(self._span, self._within)) if whole else None, stalled, at)
+        edge = floor(at - min(self._span, self._within)) if first == 0 and self._buckets else None
+        return first, end, edge
 
     def since(self, start: float, at: float, stalled: int = 0) -> Seen:
         """Return what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
@@ -200,5 +243,5 @@ class Window:
         return Seen(counted, bad, kinds, unanswered, clients, oldest)
 
 
-def _aside(mark: Mark | None) -> Mark | None:
+def _anonymous(mark: Mark | None) -> Mark | None:
     return None if mark is None else Mark(mark.kind, "", mark.answered)
