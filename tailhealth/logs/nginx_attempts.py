@@ -2,84 +2,27 @@
 
 from __future__ import annotations
 
-from tailhealth.core.model import Attempt, End, Origin
-from tailhealth.logs.nginx_lists import LONGEST, Lists
-from tailhealth.logs.nginx_request import NOTHING, STATUSES, UNKNOWN, client_status, plain_request, request_of, response_of
-from tailhealth.logs.nginx_shape import ABSENT, Row, Shape
+from tailhealth.core.model import Attempt, Origin
+from tailhealth.logs.nginx_lists import Lists
+from tailhealth.logs.nginx_request import NOTHING, client_status, request_of, response_of
+from tailhealth.logs.nginx_shape import ABSENT, Row
 from tailhealth.logs.nginx_try import (
-    CLIENT_LEFT,
     Try,
     failed,
     how_it_ended,
-    plain_end,
     status_of,
     without_server,
 )
 from tailhealth.logs.order import Reading
 from tailhealth.logs.reading import EXAMPLE_BYTES
-from tailhealth.logs.rules import LogRules
 
 
 class Attempts:
     """Makes attempts of the rows of one file."""
 
-    def __init__(self, rules: LogRules, file: int) -> None:
+    def __init__(self, lists: Lists, file: int) -> None:
+        self._lists = lists
         self._file = file
-        self._lists = Lists(rules)
-
-    def plain(self, row: Row, ended: float, offset: int, shape: Shape | None = None) -> Attempt | None:
-        """Read the line that nearly all lines are: one upstream, seen before, that answered. None: it is not plainly that.
-
-        Args:
-            row: The line's fields.
-            ended: When it was written.
-            offset: Where it stands.
-            shape: The shape that read the line, if one did: it saves looking at what its lines never have.
-        """
-        try:
-            upstream = self._lists.lone.get(row.upstream)
-            status, client = STATUSES[row.upstream_status], STATUSES[row.status]
-            header = None if row.header_time in UNKNOWN else float(row.header_time)
-            duration = float(row.response_time)
-            waited = float(row.request_time)
-        except (TypeError, ValueError, KeyError):
-            return None
-        # A NaN fails these comparisons too.
-        if not (upstream and 0.0 <= duration < LONGEST and 0.0 <= waited < LONGEST):
-            return None
-        unanswered = header is None and row.header_time is not ABSENT
-        if header is None:
-            end = plain_end(unanswered, status, client)
-        else:
-            end = (End.CUT if client == CLIENT_LEFT else End.ANSWERED) if status and 0.0 <= header < LONGEST else None
-        if end is None:
-            return None
-        plain = plain_request(row, shape) if shape is not None else None
-        method, host, uri, peer, port, size = plain or request_of(row)
-        stream, grpc, again = NOTHING if shape is not None and shape.says_nothing_of_answer else response_of(row)
-        return Attempt(
-            ended,
-            upstream,
-            end,
-            ended - (max(duration, waited)),
-            None if unanswered else status,
-            header,
-            False if unanswered else header is not None or None,
-            duration,
-            method,
-            host,
-            uri,
-            peer,
-            port,
-            size,
-            stream,
-            grpc,
-            again,
-            Origin.ACCESS,
-            self._file,
-            offset,
-            duration,
-        )
 
     def read(self, row: Row, ended: float, offset: int, line: bytes) -> Reading:
         """Read any line that was written at `ended`.

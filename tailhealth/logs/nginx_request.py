@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tailhealth.logs.nginx_shape import ABSENT, Row, Shape
+from tailhealth.logs.nginx_shape import ABSENT, Row
 from tailhealth.logs.values import integer
 
 STREAMS = ("text/event-stream", "application/x-ndjson")
@@ -59,22 +59,6 @@ def client_status(row: Row) -> int | None:
     """
     status = row.status
     return None if status is ABSENT else STATUSES[status] if status in STATUSES else integer(status)
-
-
-def plain_request(row: Row, shape: Shape) -> tuple[str, str, str, str, str, int] | None:
-    """Return what `request_of` would, if the line says it plainly, as nearly all lines do."""
-    if not shape.request_is_text:
-        return None
-    host, uri, peer = row.host, row.path, row.client
-    port = row.client_port if shape.has_port else ""
-    # Shorter texts may be dashes, or `unix:` for a client at a socket; a path tells of a method as well.
-    if uri[:1] != "/" or len(host) <= 1 or ":" in host or len(peer) <= len("unix:") or port == "-":
-        return None
-    try:
-        size = int(row.body_bytes) if shape.has_size else 0
-    except (TypeError, ValueError):
-        return None
-    return row.method, host, uri, peer, port, size
 
 
 def request_of(row: Row) -> Request:

@@ -6,12 +6,13 @@ on only what it provably read as a careful reader would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from tailhealth.logs.nginx_names import ABOUT_ANSWER, FIELD_NAMES, Key, choose
+from tailhealth.logs.nginx_time import is_number
 from tailhealth.logs.rules import LogRules
 
 Value: TypeAlias = str | float | None
@@ -55,6 +56,10 @@ class SlowRow:
             setattr(self, name, values.get(name, ABSENT))
 
 
+OPENED, CLOSED = frozenset(b"{"), frozenset(b"}")
+"""What a line of a block begins and ends with: then no object stands over two lines, and none shares one."""
+
+
 class _Leaf(NamedTuple):
     """A value of the line that the decoder has to see."""
 
@@ -78,28 +83,36 @@ class Shape:
         wanted = {choice.key: _Leaf(choice.field, _type_like(values[choice.key])) for choice in reversed(self.choices)}
         # All others are required as well, so that the number of keys in a line proves that none stands there twice.
         others = [key for key in values if key not in wanted]
-        wanted.update({key: _Leaf(f"other_{index}", msgspec.Raw) for index, key in enumerate(others)})
+        wanted.update({key: _Leaf(f"other_{index}", _other_type(values[key])) for index, key in enumerate(others)})
         again = {choice.field: wanted[choice.key].attribute for choice in self.choices}
         tree = _tree(wanted)
         self._count = _count(tree)
+        self._quotes = 4 * self._count if all(isinstance(value, str) for value in values.values()) and _is_flat(tree) else -1
+        """How many quotes a line has if all its values are text and no quote stands in one."""
         self._decoder: Any = msgspec.json.Decoder(_row_type(tree, again))
         texts = {choice.field for choice in self.choices if isinstance(values[choice.key], str)}
-        self.says_nothing_of_answer = ABOUT_ANSWER.isdisjoint(again)
-        """No field says more about the answer than its status."""
-        self.has_port, self.has_size = "client_port" in again, "body_bytes" in again
-        self.request_is_text = texts >= ({"method", "host", "path", "client"} | ({"client_port"} & again.keys()))
-        """Whatever the lines say about the request stands in fields of its own, and is text."""
+        plain_request = texts >= ({"method", "host", "path", "client"} | ({"client_port"} & again.keys()))
+        times = [values[choice.key] for choice in self.choices if choice.field == "time"]
+        self.flags = (
+            *(ABOUT_ANSWER.isdisjoint(again), plain_request),
+            *("client_port" in again, "body_bytes" in again, all(map(is_number, times))),
+        )
+        """No field says more about the answer than its status; all about the request is text, in fields of its own; there is a
+        port of the client; there is a size of the request; times are numbers."""
 
-    def rows(self, block: bytes, lines: int) -> list[Any] | None:
-        """Read a block of whole lines, or return None if a line of it is not plainly of this shape.
+    def rows(self, block: bytes, ends: Sequence[int]) -> list[Any] | None:
+        """Read a block of whole lines that end at `ends`, or return None if a line of it is not plainly of this shape.
 
         The decoder by itself takes the last of duplicate keys, accepts objects over two lines and drops blank ones. But it
         requires every key of the shape: with as many keys in all as the lines must have, no line has one twice, or another.
         """
-        keys = block.count(b'":')
-        if keys != lines * self._count and keys - block.count(b'\\":') != lines * self._count:
-            return None
-        if block.count(b'}\n{"') != lines - 1 and block.count(b"\n{") != lines - 1:
+        lines = len(ends)
+        if block.count(b'"') != lines * self._quotes:
+            # Slower: colons after quotes, those in texts left out.
+            keys = block.count(b'":')
+            if keys != lines * self._count and keys - block.count(b'\\":') != lines * self._count:
+                return None
+        if lines > 1 and ({block[end - 1] for end in ends} != CLOSED or {block[end + 1] for end in ends[:-1]} != OPENED):
             return None
         try:
             rows: list[Any] = self._decoder.decode_lines(block)
@@ -111,6 +124,14 @@ class Shape:
 def _type_like(value: Any) -> Any:
     """Return the type that a value like this one has in all lines of its shape; others are read with care."""
     return str if isinstance(value, str) else Value
+
+
+def _other_type(value: Any) -> Any:
+    return str if isinstance(value, str) else msgspec.Raw
+
+
+def _is_flat(tree: _Node) -> bool:
+    return all(isinstance(below, _Leaf) for below in tree.values())
 
 
 def _count(tree: _Node) -> int:
