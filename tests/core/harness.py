@@ -152,7 +152,7 @@ class Story:
 
     # What the log says
 
-    def sees(self, *attempts: Attempt) -> Self:
+    def sees(self, *attempts: Attempt | Aborted) -> Self:
         """Take lines as they are."""
         return self.feed(*attempts)
 
