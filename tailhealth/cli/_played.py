@@ -13,7 +13,7 @@ from tailhealth.core.model import Idle
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Event, LineReader, Tally
-from tailhealth.service.inputs import InputView, log_rules
+from tailhealth.service.inputs import InputView, LineTime, log_rules
 from tailhealth.service.pipeline import batches
 from tailhealth.views.frame import Frame
 
@@ -49,7 +49,7 @@ class Played:
         self._watching = Watching(config)
         self._tally = Tally()
         self._paths = paths
-        self._history = open_history(paths, time_of=self._time_of)
+        self._history = open_history(paths, time_of=LineTime(log_rules(config.log_for(paths[0]))))
         self._batches = batches(self._history, self._open)
         self._waiting: list[Event] = []
         self._read_to = -inf
@@ -58,7 +58,7 @@ class Played:
     @property
     def mode(self) -> str:
         """See `Scene`."""
-        return f"history x{self._speed:g}" + (", at its end" if self.ended else "")
+        return f"history x{self._speed:g}" + (", ended" if self.ended else "")
 
     def frame(self) -> Frame:
         """See `Scene`."""
@@ -107,8 +107,3 @@ class Played:
 
     def _open(self, file: int, path: str) -> LineReader:
         return open_reader(log_rules(self._config.log_for(path)), file, path, self._tally)
-
-    def _time_of(self, line: bytes) -> float | None:
-        reader = open_reader(log_rules(self._config.log_for(self._paths[0])), 0, "", Tally())
-        events = [*reader.feed(line + b"\n", 0), *reader.finish()]
-        return events[0].ended if events else None

@@ -71,7 +71,7 @@ class Followed:
 
     stops = False
     over = False
-    mode = "watching, nothing is applied"
+    mode = "watching only"
 
     def __init__(self, config: Config, logs: Sequence[Log], clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -110,7 +110,7 @@ class Followed:
     def _notes(self) -> Iterator[str]:
         for log in self._logs.views():
             if not log.lines and not log.why and _has_bytes(log.path):
-                yield f"{log.path}: nothing was written in the last 5 min; --speed 60 plays it from its beginning"
+                yield f"nothing written in the last 5 min; --speed 60 plays from the beginning: {log.path}"
 
     def close(self) -> None:
         """Let all files go."""

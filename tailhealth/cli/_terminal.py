@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import sys
@@ -12,6 +13,8 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any, Self
 
+_SPECIAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.)")
+"""Arrows and function keys: several characters that mean nothing here, and must not pass for Esc and letters."""
 RESIZED = "resized"
 """What `Terminal.key` returns when the terminal has another size than before."""
 
@@ -72,8 +75,7 @@ class Terminal:
     def _take(self, data: bytes) -> None:
         if not data:
             self._keys = None  # the terminal is gone; there is nobody to press keys
-        elif data == b"\x1b" or not data.startswith(b"\x1b"):
-            self._waiting += data.decode(errors="ignore")
+        self._waiting += _SPECIAL.sub("", data.decode(errors="ignore"))
 
     def _note_resize(self, _number: int, _frame: FrameType | None) -> None:
         self._resized = True

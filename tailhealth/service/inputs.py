@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from math import inf
 
 import msgspec
 
-from tailhealth.config import Config, Log
+from tailhealth.config import STDIN, Config, Log
 from tailhealth.core.model import Blind
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.follow import Follower
 from tailhealth.logs.following import Since, State
 from tailhealth.logs.generation import FileId
+from tailhealth.logs.pipe import PipeFollower
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.rules import FIELDS, FieldRule, LogRules
 from tailhealth.service.blind import Blindness, Look
@@ -86,7 +88,11 @@ class LiveLog:
         self._index = index
         self._rules = log_rules(log)
         self._readers: dict[FileId, LineReader] = {}
-        self.follower = Follower(log.path, start=Since(since, LineTime(self._rules)))
+        self.follower: Follower | PipeFollower = (
+            PipeFollower(sys.stdin.fileno())
+            if log.path == STDIN
+            else Follower(log.path, start=Since(since, LineTime(self._rules)))
+        )
 
     @property
     def more(self) -> bool:

@@ -76,7 +76,7 @@ def _title(frame: Frame, look: Look, width: int) -> Text:
     ups = [one for pool in view.pools for one in pool.upstreams]
     out = sum(one.standing is Standing.OUT for one in ups)
     together = rate(sum(one.rate for one in frame.stats.upstreams))
-    left = f"tailhealth top  {clock(frame.now, look.zone)}  {harmless(look.mode)}" + ("  PAUSED" if look.paused else "")
+    left = f"tailhealth  {clock(frame.now, look.zone)}  {harmless(look.mode)}" + ("  PAUSED" if look.paused else "")
     right = f"{len(ups)} upstreams, {out} out  {together} req/s"
     text = Text(no_wrap=True, overflow="ellipsis", style="bold")
     text.append(left)
@@ -89,7 +89,7 @@ def _inputs(frame: Frame, width: int) -> list[Text]:
     lines = [Text(part, style="bold cyan") for part in wrap(harmless(frame.caption), max(20, width))]
     lines += [Text(harmless(note, width), style="red") for note in frame.notes[:_INPUTS]]
     troubled = sorted(frame.inputs, key=lambda one: not one.why)
-    lines += [_input(one, frame.now) for one in troubled[:_INPUTS]]
+    lines += [_input(one, frame.now, max(16, width // 3)) for one in troubled[:_INPUTS]]
     if len(troubled) > _INPUTS:
         lines.append(Text(f"and {len(troubled) - _INPUTS} more logs", style="dim"))
     hints = dict.fromkeys(hint for one in frame.inputs for hint in one.hints.values())
@@ -106,7 +106,10 @@ def _inputs(frame: Frame, width: int) -> list[Text]:
     return lines
 
 
-def _input(one: InputHealth, now: float) -> Text:
+def _input(one: InputHealth, now: float, room: int) -> Text:
+    name = harmless(one.path)
+    if len(name) > room:
+        name = "…" + name[1 - room :]
     parts = [f"{one.lines} lines"]
     if one.late_by is not None and one.late_by >= _LAG:
         parts.append(f"{duration(one.late_by)} behind")
@@ -116,7 +119,7 @@ def _input(one: InputHealth, now: float) -> Text:
         kinds = ", ".join(f"{count} {harmless(reason)}" for reason, count in sorted(one.skipped.items()))
         parts.append(f"{sum(one.skipped.values())} skipped ({kinds})")
     state = f"{harmless(one.state)}: {harmless(one.why)}" if one.why else harmless(one.state)
-    return Text(f"{harmless(one.path)}: {state}, {', '.join(parts)}", style="red" if one.why else "dim")
+    return Text(f"{name}: {state}, {', '.join(parts)}", style="red" if one.why else "dim")
 
 
 def _rows(frame: Frame, look: Look) -> list[Row]:
