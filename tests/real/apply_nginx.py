@@ -1,0 +1,68 @@
+"""A real nginx whose upstream block takes its servers from an include file that tailhealth owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tailhealth.proxies.nginx import Nginx as Adapter
+from tailhealth.proxies.nginx import Why
+from tailhealth.proxies.nginx_reload import Setup
+from tests.real.caddy import until
+from tests.real.nginx import Nginx
+
+FILE = "chat.conf"
+HTTP = (
+    "upstream chat { zone chat 64k; include chat.conf; }\n"
+    "server { listen 127.0.0.1:$PORT; location / { proxy_pass http://chat; proxy_next_upstream off; } }"
+)
+
+
+class Owned(Nginx):
+    """An nginx with an owned include file; `text` is the operator's, byte for byte."""
+
+    def __init__(self, folder: Path, text: bytes, http: str = HTTP) -> None:
+        super().__init__(folder, http)
+        self.file = folder / FILE
+        self.file.write_bytes(text)
+
+    def setup(self, timeout: float = 10.0) -> Setup:
+        """Return how the adapter reaches it."""
+        return Setup(
+            include={"chat": str(self.file)},
+            test=tuple(self.command("-t")),
+            reload=tuple(self.command("-s", "reload")),
+            pid=str(self.folder / "nginx.pid"),
+            timeout=timeout,
+        )
+
+    def adapter(self, why: Why = lambda _block, _address: "a test says so", timeout: float = 10.0) -> Adapter:
+        """Return an adapter for it."""
+        return Adapter(self.setup(timeout), why)
+
+    def start(self) -> None:
+        """Start, and wait for the pid file too."""
+        super().start()
+        until((self.folder / "nginx.pid").exists, "the pid file")
+
+    def left_over(self) -> list[str]:
+        """Name files of ours that a change left beside the include file."""
+        return sorted(one.name for one in self.folder.iterdir() if "tailhealth" in one.name)
+
+
+def servers(addresses: Sequence[str]) -> bytes:
+    """Write an include file as operators do, with things in it that need care."""
+    lines = [f"    server {address} max_fails=0;  # node {index}" for index, address in enumerate(addresses)]
+    return ("# the servers of chat\n\n" + "\n".join(lines) + "\n").encode()
+
+
+@contextmanager
+def owned(folder: Path, text: bytes, http: str = HTTP) -> Iterator[Owned]:
+    """Run an nginx for the length of a `with` block."""
+    one = Owned(folder, text, http)
+    one.start()
+    try:
+        yield one
+    finally:
+        one.stop()
