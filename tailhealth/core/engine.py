@@ -26,11 +26,12 @@ from tailhealth.core.model import (
     Outcome,
     Paused,
     Pools,
+    Reconfigured,
     Started,
     Stepped,
 )
 from tailhealth.core.order import Buffer, Event
-from tailhealth.core.orders import obey, resumed
+from tailhealth.core.orders import obey, reconfigure, resumed
 from tailhealth.core.pool import PoolState
 from tailhealth.core.registry import Registry
 from tailhealth.core.rules import Settings
@@ -40,7 +41,7 @@ from tailhealth.core.timers import Due, Timer, Timers
 _ACCESS = Origin.ACCESS
 _ANSWERED = End.ANSWERED
 
-Control: TypeAlias = InFlight | Pools | Blind | Command
+Control: TypeAlias = InFlight | Pools | Blind | Command | Reconfigured
 Observer: TypeAlias = Callable[[Attempt, str, str, Outcome], None]
 """Called with each judged attempt, its pool, its upstream and its outcome: for views and metrics."""
 
@@ -279,6 +280,9 @@ class Engine:
                     resumed(pool, self._decider, at)
             case Command():
                 obey(control, self._registry, self._decider, at)
+            case Reconfigured() if control.before == self.settings:
+                self.settings = control.settings
+                reconfigure(control.settings, self._registry, self._decider, at)
 
     # What a restart needs
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from tailhealth.core.rules import Settings
 from tailhealth.core.words import End, Origin, Reason, Source, Verb
 
 
@@ -208,4 +209,16 @@ class Started(msgspec.Struct, frozen=True):
     paused: tuple[Paused, ...] = ()
 
 
-Input: TypeAlias = Attempt | Aborted | InFlight | Idle | Pools | Blind | Stepped | Command | Started
+class Reconfigured(msgspec.Struct, frozen=True):
+    """The operator's configuration of tailhealth was reread, and other rules hold from here on.
+
+    It takes effect only where the rules before it hold: so a replay with the configuration that the run began with repeats the
+    run, and one with other rules keeps those all the way.
+    """
+
+    at: float
+    before: Settings
+    settings: Settings
+
+
+Input: TypeAlias = Attempt | Aborted | InFlight | Idle | Pools | Blind | Stepped | Command | Started | Reconfigured

@@ -81,6 +81,13 @@ class Member:
         """A good outcome may change more than the window: a probation, a strike, a row or a withheld trip is on."""
         self.totals = Totals()
 
+    def take_rules(self, rules: PoolRules) -> None:
+        """Let these rules hold from now on."""
+        self.rules = rules
+        self.window.reshape(rules.window.last, rules.window.span, rules.window.within)
+        self.refused.keep(max(KEPT, rules.window.consecutive_refused or 0))
+        self.unanswered.keep(max(KEPT, rules.window.consecutive_unanswered or 0))
+
     # What an attempt leaves behind
 
     def note(self, attempt: Attempt, outcome: Outcome) -> None:

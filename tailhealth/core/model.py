@@ -22,6 +22,7 @@ from tailhealth.core.inputs import (
     Pool,
     PoolMember,
     Pools,
+    Reconfigured,
     Started,
     Stepped,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "PoolMember",
     "Pools",
     "Reason",
+    "Reconfigured",
     "Source",
     "Started",
     "Stepped",

@@ -1,4 +1,4 @@
-"""What an operator's commands do (DESIGN section 7, Operator commands)."""
+"""What an operator's commands do (DESIGN section 7, Operator commands), and his new rules (section 8, SIGHUP)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tailhealth.core.member import Member
 from tailhealth.core.model import Command, Paused, Reason, Source, Verb
 from tailhealth.core.pool import PoolState
 from tailhealth.core.registry import Registry
+from tailhealth.core.rules import Settings
 
 
 def obey(command: Command, registry: Registry, decider: Decider, at: float) -> None:
@@ -34,6 +35,15 @@ def resumed(pool: PoolState, decider: Decider, at: float) -> None:
     decider.judge_withheld(pool, at)
     for member in pool.members.values():
         decider.end_probation(pool, member, at)
+
+
+def reconfigure(settings: Settings, registry: Registry, decider: Decider, at: float) -> None:
+    """Let other rules hold: windows, ejections and pauses stay, and what a guard held is asked about again."""
+    registry.reconfigure(settings)
+    pools = list(registry.pools.values())
+    decider.renew(pools, at)
+    for pool in pools:
+        resumed(pool, decider, at)
 
 
 def _one(command: Command, pool: PoolState, member: Member, decider: Decider, at: float) -> None:

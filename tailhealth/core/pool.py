@@ -13,7 +13,7 @@ from tailhealth.core.flights import Flights
 from tailhealth.core.join import Join
 from tailhealth.core.judge import GOOD, SWITCHING_PROTOCOLS
 from tailhealth.core.member import Member
-from tailhealth.core.model import Attempt, Ejection, Outcome, Paused, Pool, PoolMember, Reason, Source
+from tailhealth.core.model import Attempt, Ejection, Kind, Outcome, Paused, Pool, PoolMember, Reason, Source
 from tailhealth.core.policy import Comparison, Others, common_cause, matches_any, too_few_left, trips
 from tailhealth.core.rules import PoolRules
 from tailhealth.core.window import Seen
@@ -43,16 +43,9 @@ class PoolState:
     def __init__(self, name: str, order: int, rules: PoolRules) -> None:
         self.name = name
         self.order = order
-        self.rules = rules
         self.spec = Pool(name, ())
         self.is_split = False
         """Only some of the attempts at its upstreams belong to it."""
-        default = rules.bad.default
-        self.not_plain = default.status | default.busy | default.busy_with_retry_after | {SWITCHING_PROTOCOLS}
-        self.plain_below = self._plain_below()
-        """With a header sooner than this and a status not in `not_plain`, an answered attempt is good, whatever else it is."""
-        self.long_body = inf if rules.bad.stalled_after is None else rules.bad.stalled_after
-        """A good attempt of at least so many seconds is a sign of long bodies."""
         self.members: dict[str, Member] = {}
         self.last_ejection = -inf
         self.last_relief = -inf
@@ -62,6 +55,20 @@ class PoolState:
         self.blind: dict[str, str] = {}
         """Sources that can't be trusted, with the reason."""
 
+        self.take_rules(rules)
+
+    def take_rules(self, rules: PoolRules) -> None:
+        """Let these rules hold, for the members too; nothing that is known is lost."""
+        self.rules = rules
+        default = rules.bad.default
+        self.not_plain = default.status | default.busy | default.busy_with_retry_after | {SWITCHING_PROTOCOLS}
+        self.plain_below = self._plain_below()
+        """With a header sooner than this and a status not in `not_plain`, an answered attempt is good, whatever else it is."""
+        self.long_body = inf if rules.bad.stalled_after is None else rules.bad.stalled_after
+        """A good attempt of at least so many seconds is a sign of long bodies."""
+        for member in self.members.values():
+            member.take_rules(rules)
+
     def update(self, spec: Pool, flights: Callable[[str], Flights]) -> list[Member]:
         """Take the operator's list as it is now; what is no longer in it is forgotten.
 
@@ -70,7 +77,7 @@ class PoolState:
         """
         self.spec = spec
         self.is_split = bool(spec.hosts or spec.paths)
-        self.plain_below = -inf if self.is_split else self._plain_below()
+        self.plain_below = self._plain_below()
         fresh = []
         members: dict[str, Member] = {}
         for order, one in enumerate(spec.members):
@@ -85,10 +92,10 @@ class PoolState:
         return fresh
 
     def _plain_below(self) -> float:
-        bad = self.rules.bad
-        if bad.routes or bad.default.ignore or bad.default.grpc_status or bad.default.total_slower_than is not None:
+        bad, default = self.rules.bad, self.rules.bad.default
+        if self.is_split or bad.routes or default.ignore or default.grpc_status or default.total_slower_than is not None:
             return -inf
-        return inf if bad.default.slower_than is None else bad.default.slower_than
+        return inf if default.slower_than is None else default.slower_than
 
     def add(self, address: str, flights: Flights) -> Member:
         """Add an upstream that the log showed, where no proxy tells the pools."""
@@ -202,6 +209,9 @@ class PoolState:
             start = member.unanswered.since(reach).start
         else:
             start = reach if reason in _BY_LATEST else seen.oldest
+            if Kind.STALLED.value in seen.kinds:
+                # They are dated now, and tell of all the time that they waited: the peers' answers of that time speak too.
+                start = min(start, at - self.long_body)
         peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]
         suspect = member.as_peer(start, at, whole=reason is not Reason.CONSECUTIVE_UNANSWERED)
         return common_cause(reason, suspect, peers, self.rules.window, self.rules.guard)

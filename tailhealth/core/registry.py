@@ -10,6 +10,7 @@ import msgspec
 from tailhealth.core import judge
 from tailhealth.core.carry import carry, resume
 from tailhealth.core.flights import Flights
+from tailhealth.core.heirs import heirs
 from tailhealth.core.join import Join
 from tailhealth.core.member import Member
 from tailhealth.core.model import Attempt, Blind, Carried, InFlight, Paused, Pools, Started
@@ -77,8 +78,11 @@ class Registry:
         self._discover = False
         known, self.pools = self.pools, {}
         self._addresses = {}
+        named = {spec.name: [one.address for one in spec.members] for spec in pools.pools}
+        old = heirs({name: pool.members for name, pool in known.items()}, named)
         for order, spec in enumerate(pools.pools):
-            pool = known.get(spec.name) or self._new_pool(spec.name, pools.at)
+            pool = known.get(old.get(spec.name, spec.name)) or self._new_pool(spec.name, pools.at)
+            self._rename(pool, spec.name)
             pool.order = order
             self.pools[spec.name] = pool
             for member in pool.update(spec, self._flights_of):
@@ -91,6 +95,22 @@ class Registry:
         in_use = {member.address for pool in self.pools.values() for member in pool.members.values()}
         self.flights = {name: flights for name, flights in self.flights.items() if name in in_use}
         self.strangers.forget(self._addresses)
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Let other rules hold."""
+        self.settings = settings
+        for pool in self.pools.values():
+            pool.take_rules(settings.rules(pool.name))
+
+    def _rename(self, pool: PoolState, name: str) -> None:
+        """Let a pool go by another name, with the rules of that name."""
+        if pool.name == name:
+            return
+        paused = self._paused.pop(pool.name, None)
+        if paused is not None:
+            self._paused[name] = msgspec.structs.replace(paused, pool=name)
+        pool.name = name
+        pool.take_rules(self.settings.rules(name))
 
     def take_blind(self, blind: Blind) -> list[PoolState]:
         """Take that a source can't be trusted, or can again.

@@ -29,6 +29,10 @@ class Row:
         self._longest = longest
         self._attempts: list[tuple[float, str]] = []
 
+    def keep(self, longest: int) -> None:
+        """Keep so many attempts from now on."""
+        self._longest = longest
+
     def __bool__(self) -> bool:
         """Tell whether there is a row, whatever its age."""
         return bool(self._attempts)
@@ -46,8 +50,7 @@ class Row:
     def add(self, ended: float, client: str) -> None:
         """Add an attempt; one that comes late takes its place."""
         insort(self._attempts, (ended, client))
-        if len(self._attempts) > self._longest:
-            del self._attempts[0]
+        del self._attempts[: max(0, len(self._attempts) - self._longest)]
 
     def break_at(self, ended: float) -> None:
         """An attempt that ended then had a header: what ended before or with it is no row any more."""

@@ -64,6 +64,10 @@ class Window:
         """How many are counted by the second, and how many of them are bad."""
         self._aside_bad = 0
 
+    def reshape(self, last: int, span: float, within: float) -> None:
+        """Let other bounds hold. What the old ones have dropped is not there any more."""
+        self._last, self._span, self._within = last, span, within
+
     def __len__(self) -> int:
         """Count what is kept, whatever its age."""
         return len(self._times) + self._aside

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from tailhealth.core.model import Blind, Command, Decision, Idle, InFlight, Input, Pools, Started, Stepped
+from tailhealth.core.model import Blind, Command, Decision, Idle, InFlight, Input, Pools, Reconfigured, Started, Stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ RECORDED: dict[type[Input], str] = {
     Blind: "blind",
     Stepped: "stepped",
     Command: "command",
+    Reconfigured: "reconfigured",
 }
 """Inputs of the engine that are journaled, by the type of their record."""
 DECISION, STOPPED = "decision", "stopped"

@@ -41,9 +41,9 @@ def test_the_others_keep_their_state() -> None:
 
 
 def test_the_pool_is_forgotten_with_its_name() -> None:
-    """A pool that is no longer named leaves nothing, its pause and settle time among it."""
-    told = story("a", "b").fails("a", times=4).skips().names(pool("a", "b", name="other"))
-    told.fails("b", times=4).expects(EJECT, "b", Reason.RATIO, pool="other")
+    """A pool that is no longer named, nor any of its upstreams, leaves nothing, its settle time among it."""
+    told = story("a", "b").fails("a", times=4).skips().names(pool("c", "d", name="other")).names(pool("a", "b"))
+    told.fails("b", times=4).expects(EJECT, "b", Reason.RATIO)
 
 
 def test_held_down_changes_with_the_list() -> None:
