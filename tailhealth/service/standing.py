@@ -127,10 +127,20 @@ def _is(entries: Sequence[Entry], original: Sequence[Entry], listing: Listing) -
 
 def _flagged(place: Place, kept: Kept | None, problem: str) -> Standing:
     """Stand for a proxy that keeps upstreams listed and marks them out: the list itself is always the operator's."""
-    ours = kept if kept is not None and [one.raw for one in kept.original] == [one.raw for one in place.entries] else None
-    original = ours.original if ours else tuple(msgspec.structs.replace(entry, out=False) for entry in place.entries)
+    entries = tuple(msgspec.structs.replace(entry, out=False) for entry in place.entries)
+    if kept is not None:
+        found = _pair(entries, kept.original, frozenset(range(len(kept.original))))
+        entries = tuple(_own(entry, index, kept) for entry, index in zip(entries, found, strict=True))
     listing = tuple((index, entry.limit) for index, entry in enumerate(place.entries) if not entry.out)
-    return Standing(place, original, listing, ours, problem=problem)
+    return Standing(place, entries, listing, kept, problem=problem)
+
+
+def _own(entry: Entry, index: int | None, kept: Kept) -> Entry:
+    """Give an entry the operator's limit where it has ours; any other limit is one that he set."""
+    if index is None or entry.limit == kept.original[index].limit:
+        return entry
+    ours = {limit for listing in (kept.left, kept.aim or ()) for listed, limit in listing if listed == index}
+    return msgspec.structs.replace(entry, limit=kept.original[index].limit) if entry.limit in ours else entry
 
 
 def _by_hand(place: Place, kept: Kept) -> Standing:
@@ -141,12 +151,9 @@ def _by_hand(place: Place, kept: Kept) -> Standing:
     left, aim = dict(kept.left), dict(kept.left if kept.aim is None else kept.aim)
     found = _pair(place.entries, kept.original, frozenset(left) & frozenset(aim))
     returned = {index for index in found if index is not None and index not in left and index not in aim}
-    rows: list[tuple[Entry, int | None, bool]] = []
-    for entry, index in zip(place.entries, found, strict=True):
-        own = entry
-        if index is not None and entry.limit != kept.original[index].limit and entry.limit in {left.get(index), aim.get(index)}:
-            own = msgspec.structs.replace(entry, limit=kept.original[index].limit)
-        rows.append((own, index, True))
+    rows: list[tuple[Entry, int | None, bool]] = [
+        (_own(entry, index, kept), index, True) for entry, index in zip(place.entries, found, strict=True)
+    ]
     slots = len(place.entries[0].weights) if place.entries else len(kept.original[0].weights)
     for index, entry in enumerate(kept.original):
         if index not in found and (index not in left or index not in aim):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.real.caddy import Caddy
 
 A, B, C, D = (f"127.0.0.1:{port}" for port in (1, 2, 3, 4))
+ROUTES = "/config/apps/http/servers/s/routes/0/handle/0/routes"
 HANDLER = "/config/apps/http/servers/s/routes/0/handle/0"
 WEIGHTED = {"selection_policy": {"policy": "weighted_round_robin", "weights": [10, 1, 1]}}
 

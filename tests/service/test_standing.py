@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tailhealth.proxies.base import Entry, Place
 from tailhealth.proxies.caddy_config import snapshot
 from tailhealth.service.standing import Standing, Survey, survey
 from tailhealth.service.state import Kept, Listing
@@ -163,3 +164,26 @@ def test_a_place_that_can_not_be_marked_is_known_by_its_list() -> None:
     kept = record(original, ((0, None),), mark=None)
     assert standing(one, kept).out == {"b:1"}
     assert len(surveyed(original, kept).orphans) == 1
+
+
+def flagged(*entries: Entry) -> Place:
+    """Build a place of a proxy that keeps upstreams listed."""
+    return Place("block", entries, "v", removes=False)
+
+
+def test_a_proxy_that_flags_keeps_the_list() -> None:
+    """What is flagged is out, and the list is the operator's; without a record too."""
+    place = flagged(Entry("a:1", {"s": "a"}, out=True), Entry("b:1", {"s": "b"}, limit=7))
+    (one,) = survey([place], (), lambda _: True).standings
+    assert (one.out, one.listing) == (frozenset({"a:1"}), ((1, 7),))
+    assert one.whole == ((0, None), (1, 7))
+
+
+def test_a_limit_of_ours_is_known_although_the_operator_changed_the_list() -> None:
+    """He adds a server: the one that we limited gets its own limit back, and a limit that he set stays."""
+    original = (Entry("a:1", {"s": "a"}), Entry("b:1", {"s": "b"}, limit=7))
+    kept = Kept("block", None, "p", original, ((0, 1), (1, 2)))
+    place = flagged(Entry("x:1", {"s": "x"}), Entry("a:1", {"s": "a"}, limit=1), Entry("b:1", {"s": "b"}, limit=9))
+    (one,) = survey([place], (kept,), lambda _: True).standings
+    assert [entry.limit for entry in one.original] == [None, None, 9]
+    assert one.listing == ((0, None), (1, 1), (2, 9))
