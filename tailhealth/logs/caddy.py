@@ -24,7 +24,7 @@ from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE
 from tailhealth.logs.order import FutureFilter, Reading
 from tailhealth.logs.reading import EXAMPLE_BYTES, Skip
-from tailhealth.logs.values import parse_time
+from tailhealth.logs.values import NoYearError, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,7 @@ class CaddyReader:
         name: What the file is called.
         tally: Where lines, records and skips are counted.
         foreign: Reads an object that Caddy does not write (another proxy's line in the same file); None: it counts as other.
+        near: A time close to the first line's, for times without a year.
     """
 
     def __init__(
@@ -63,6 +64,8 @@ class CaddyReader:
         name: str,
         tally: Tally,
         foreign: Callable[[bytes, int, float | None], list[Event]] | None = None,
+        *,
+        near: float | None = None,
     ) -> None:
         self.name = name
         self._tally = tally
@@ -72,6 +75,7 @@ class CaddyReader:
         self._signs = Signs(tally)
         self._filter = FutureFilter(tally)
         self._foreign = foreign
+        self._near = near
         self._twice = Duplicates()
         self._plain = Plain(file, self._records, self._shape, self._signs, self._twice, self._filter, tally)
         self._lines = 0
@@ -253,7 +257,12 @@ class CaddyReader:
             ValueError: It can't be read.
         """
         if line.time is not UNSET and line.time is not None and line.time != "":
-            return parse_time(line.time, self._zone, self._filter.last if self._filter.last is not None else now)
+            near = self._filter.last if self._filter.last is not None else self._near
+            try:
+                return parse_time(line.time, self._zone, near if near is not None else now)
+            except NoYearError:
+                self._tally.hints["no_year"] = hint("no_year")
+                raise
         if now is not None:
             self._tally.hints["arrival_time"] = hint("arrival_time")
             return now

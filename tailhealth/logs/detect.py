@@ -25,7 +25,7 @@ FEW_LINES = 20
 """So many lines without one access record are worth a word."""
 
 
-def open_reader(rules: LogRules, file: int, name: str, tally: Tally) -> LineReader:
+def open_reader(rules: LogRules, file: int, name: str, tally: Tally, near: float | None = None) -> LineReader:
     """Return the reader of one file, whatever it holds.
 
     Args:
@@ -33,18 +33,20 @@ def open_reader(rules: LogRules, file: int, name: str, tally: Tally) -> LineRead
         file: Index of the file, for the order of events.
         name: What hints call the file.
         tally: Where lines, records and skips are counted.
+        near: A time close to the first line's, such as that of the file's last change: some formats write no year.
     """
-    return Detecting(rules, file, name, tally)
+    return Detecting(rules, file, name, tally, near)
 
 
 class Detecting:
     """Holds the first lines of a file until one tells what the file is, then reads on with the reader for it."""
 
-    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally) -> None:
+    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, near: float | None = None) -> None:
         self._rules = rules
         self._file = file
         self._name = name
         self._tally = tally
+        self._near = near
         self._reader: Mixed | Unwrapping | None = None
         self._first: list[tuple[int, bytes]] = []
         self._size = 0
@@ -95,12 +97,13 @@ class Detecting:
             inner = strip(held.text)
             if held is not LOST and (nested := open_one(inner)) is not None and nested is not LOST:
                 inner = strip(nested.text)
-            return Unwrapping(self._rules, self._file, self._name, self._tally, self._proxy(proxy_of(inner, self._rules)))
+            first = self._proxy(proxy_of(inner, self._rules))
+            return Unwrapping(self._rules, self._file, self._name, self._tally, first, near=self._near)
         proxy = proxy_of(raw, self._rules)
         return self._plain(proxy) if proxy is not None else None
 
     def _plain(self, proxy: Proxy | None) -> Mixed:
-        return Mixed(self._rules, self._file, self._name, self._tally, self._proxy(proxy))
+        return Mixed(self._rules, self._file, self._name, self._tally, self._proxy(proxy), near=self._near)
 
     def _proxy(self, told: Proxy | None) -> Proxy:
         return self._rules.format if self._rules.format != "auto" else told or "caddy"

@@ -50,6 +50,10 @@ HINTS = {
     ),
     "no_time": "the lines have no time, so there is nothing to replay: set a `time_key` in the log's format",
     "arrival_time": "the lines have no time: the time of their arrival is used; set a `time_key` in the log's format",
+    "no_year": (
+        "times have no year and nothing tells which one is meant, so their lines are left out: set a `time_format` with a year,"
+        " such as rfc3339"
+    ),
     "retries": (
         "{count} requests were retried and the log names only their last upstream: round-trip lines (level DEBUG for the logger"
         " http.handlers.reverse_proxy) name each one"

@@ -24,13 +24,14 @@ class Mixed:
         name: What hints call the file.
         tally: Where lines, records and skips are counted.
         first: The proxy whose lines the file mostly has.
+        near: A time close to the first line's, for times without a year.
     """
 
-    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy) -> None:
+    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy, *, near: float | None = None) -> None:
         self._alone = rules.format != "auto"
         self._first: Proxy = first
         self._nginx = NginxReader(rules, file, name, tally)
-        self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._from_caddy)
+        self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._from_caddy, near=near)
 
     @property
     def held(self) -> int | None:

@@ -32,14 +32,15 @@ class Unwrapping:
         name: What hints call the file.
         tally: Where lines, records and skips are counted.
         first: The proxy whose lines the file mostly has.
+        near: A time close to the first line's, for times without a year.
     """
 
-    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy) -> None:
-        self._inner = Mixed(rules, file, name, tally, first)
+    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy, *, near: float | None = None) -> None:
+        self._inner = Mixed(rules, file, name, tally, first, near=near)
         self._tally = tally
         self._parts: dict[str, tuple[int, bytearray]] = {}
         """The beginnings of split lines with their offsets, by stream. One that grew too long is empty and stays so."""
-        self._near: float | None = None
+        self._near = near
         mapped = rules.fields.get("time")
         names = {*NAMES["time"], *ALIASES["time"], "@timestamp", *([mapped.key.split(".")[-1]] if mapped else [])}
         self._has_time = re.compile(

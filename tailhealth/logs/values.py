@@ -62,6 +62,10 @@ _LAYOUTS = tuple(
 )
 
 
+class NoYearError(ValueError):
+    """A time lacks its year, and nothing tells it."""
+
+
 def seconds(value: object, unit: str = "s") -> float | None:
     """Read a duration.
 
@@ -146,6 +150,7 @@ def parse_time(value: object, zone: tzinfo = UTC, near: float | None = None) -> 
         Epoch seconds.
 
     Raises:
+        NoYearError: Its year is missing, and `near` is not given.
         ValueError: It is no time, or one that can be read in more than one way.
     """
     if not isinstance(value, str):
@@ -181,7 +186,7 @@ def _moment(parts: dict[str, str | None], zone: tzinfo, near: float | None) -> f
     if year is not None:
         return _at(int(year) + (2000 if len(year) == 2 else 0), month, parts, zone)  # noqa: PLR2004 - a year of two digits
     if near is None:
-        raise ValueError("a time without a year, and no neighbour that tells it")
+        raise NoYearError("a time without a year, and no neighbour that tells it")
     around = datetime.fromtimestamp(near, UTC).year
     candidates = []
     for candidate in (around - 1, around, around + 1):
