@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Sequence
-from types import FrameType
 
 from rich.console import Console
 from rich.text import Text
@@ -57,21 +55,13 @@ class Show:
 
 def tell(show: Show, story: Story, look: Look, out: Console) -> None:
     """Tell the story line by line, where there is no terminal to draw on."""
-    before = signal.signal(signal.SIGTERM, _leave)
-    try:
-        pause, told, act = threading.Event(), 0, None
-        while not show.over:
-            frame = show.frame()
-            for one in frame.decisions[told:]:
-                out.print(Text(sentence(one, look.zone), style=style(one)), soft_wrap=True)
-            told = len(frame.decisions)
-            if story.act is not act and story.act is not Act.OVER:
-                act = story.act
-                out.print(Text(f"after {duration(time.time() - story.began)}: {story.caption()}", style="bold"), soft_wrap=True)
-            pause.wait(EVERY)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _leave(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    pause, told, act = threading.Event(), 0, None
+    while not show.over:
+        frame = show.frame()
+        for one in frame.decisions[told:]:
+            out.print(Text(sentence(one, look.zone), style=style(one)), soft_wrap=True)
+        told = len(frame.decisions)
+        if story.act is not act and story.act is not Act.OVER:
+            act = story.act
+            out.print(Text(f"after {duration(time.time() - story.began)}: {story.caption()}", style="bold"), soft_wrap=True)
+        pause.wait(EVERY)

@@ -55,7 +55,7 @@ def is_interactive(out: Console) -> bool:
 def print_still(scene: Scene, look: Look, out: Console) -> None:
     """Print one picture, as high as it needs to be."""
     frame = scene.frame()
-    out.print(still(frame, look._replace(mode=scene.mode, plain=_is_ascii(out)), out.width), soft_wrap=False)
+    out.print(still(frame, look._replace(mode=scene.mode, plain=is_ascii(out)), out.width), soft_wrap=False)
 
 
 def watch(scene: Scene, look: Look, out: Console) -> None:
@@ -67,7 +67,7 @@ def watch(scene: Scene, look: Look, out: Console) -> None:
     if not is_interactive(out):
         raise Wrong("a live view needs a terminal: `tailhealth top --once` prints one picture, `tailhealth status` the state")
     with Terminal() as terminal, Live(console=out, screen=True, auto_refresh=False, redirect_stderr=False) as live:
-        _loop(scene, look._replace(plain=_is_ascii(out)), terminal, live, out)
+        _loop(scene, look._replace(plain=is_ascii(out)), terminal, live, out)
 
 
 def _loop(scene: Scene, start: Look, terminal: Terminal, live: Live, out: Console) -> None:
@@ -87,5 +87,6 @@ def _loop(scene: Scene, start: Look, terminal: Terminal, live: Live, out: Consol
             look = look if key == RESIZED else press(look, key)
 
 
-def _is_ascii(out: Console) -> bool:
+def is_ascii(out: Console) -> bool:
+    """Tell whether what is printed may hold ASCII only."""
     return not out.encoding.lower().startswith("utf")

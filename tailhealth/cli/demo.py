@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 import click
 import requests
@@ -27,6 +28,7 @@ from tailhealth.views.frame import Look
 NODES = 4
 CLIENTS = 12
 _PATIENT = 2
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command(epilog="Example: tailhealth demo")
@@ -49,36 +51,49 @@ def command() -> None:
 
 
 def _play(stack: ExitStack, executable: str, out: Console) -> Story:
-    """Put everything up, let the story happen, and take it all down again."""
+    """Put everything up and let the story happen; closing the stack takes it all down again, also when interrupted."""
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    for number in _ENDING:
+        stack.callback(signal.signal, number, handlers[number])
+        if number != signal.SIGINT:
+            signal.signal(number, _leave)
+    try:
+        return _show(stack, executable, out)
+    finally:
+        # From here on everything is being ended already: a second Ctrl-C must not leave half of it.
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _show(stack: ExitStack, executable: str, out: Console) -> Story:
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="tailhealth-demo-")))
-    nodes = [Node(seed) for seed in range(NODES)]
-    for node in nodes:
-        stack.callback(node.close)
+    nodes: list[Node] = []
+    for seed in range(NODES):
+        nodes.append(Node(seed))
+        stack.callback(nodes[-1].close)
     port, admin = free_ports(2)
     proxy = caddy(folder, executable, port, admin, [node.address for node in nodes])
     _run(stack, proxy)
     original = _configuration(admin)
     attached = Attached(folder / "state")
     decider = controller(folder, admin, lambda: _knows_pools(attached))
-    decider_stack = stack.enter_context(ExitStack())
-    _run(decider_stack, decider)
+    _run(stack, decider)
     clients = Clients(port, CLIENTS)
     stack.callback(clients.close)
-    stack.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
     clients.start()
     patient = nodes[_PATIENT]
     story = Story(Patient(patient.address, patient.wedge, patient.unwedge), time.time())
     show, look = Show(attached, story, (proxy, decider)), Look(zone=local_zone())
-    try:
-        if is_interactive(out):
-            watch(show, look, out)
-        else:
-            tell(show, story, look, out)
-    finally:
-        # From here on everything is being ended already: a second Ctrl-C must not leave half of it.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if is_interactive(out):
+        watch(show, look, out)
+    else:
+        tell(show, story, look, out)
     clients.close()
-    decider_stack.close()
+    decider.close()
     restored = _configuration(admin) == original
     out.print(summary(story, clients.seen(), sum(node.strangers for node in nodes), restored=restored))
     return story

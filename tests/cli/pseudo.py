@@ -107,6 +107,11 @@ class Pseudo:
         self.size = (columns, lines)
         self._set_size()
 
+    def drain(self) -> None:
+        """Read what was drawn, so that the program never waits for the terminal; what is old is thrown away."""
+        while self._read(0.0):
+            self.output = self.output[-(1 << 16) :]
+
     def ended(self) -> int:
         """Wait until it ends; return its exit code."""
         end = time.monotonic() + DEADLINE
