@@ -90,6 +90,4 @@ class Attempts:
         waited = self._lists.times("request_time", row.request_time, 1)[0]
         if waited is ABSENT or waited is None:
             return 0.0
-        for one in tries:
-            waited -= one.length
-        return max(0.0, waited)
+        return max(0.0, float(waited) - sum(one.length for one in tries))

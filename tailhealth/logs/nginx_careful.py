@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 from tailhealth.logs.nginx_gather import LONGEST_RECORD
-from tailhealth.logs.nginx_names import ALIASES, RANKS, Flat, Key, Pairs, flatten, recognised, spelling
+from tailhealth.logs.nginx_names import ALIASES, RANKS, Flat, Key, Pairs, choose, flatten, recognised, spelling
 from tailhealth.logs.nginx_shape import Row, Shape, SlowRow
 from tailhealth.logs.nginx_text import PREFIXES, Nesting, members, occurrences, quoted, unescaped
 from tailhealth.logs.reading import Skip, Tally
@@ -34,6 +34,9 @@ HINTS = {
 
 MOST_SHAPES = 64
 """A file whose lines have more sets of keys than this has no shape worth learning."""
+
+MOST_KEYS = 300
+"""Nor has one with more keys in a line."""
 
 _ABOUT_REQUEST = frozenset({"method", "path", "request", "host", "client", "request_time"})
 
@@ -132,15 +135,16 @@ class Careful:
 
     def _object(self, flat: Flat) -> Object | None:
         keys = frozenset(flat.values)
-        shape = self._shapes.get(keys) or Shape(flat.values, self._rules)
-        chosen = {choice.field: choice.key for choice in shape.choices}
+        shape = self._shapes.get(keys)
+        choices = shape.choices if shape is not None else choose(flat.values, self._rules)
+        chosen = {choice.field: choice.key for choice in choices}
         if not ("upstream" in chosen or ("status" in chosen and not _ABOUT_REQUEST.isdisjoint(chosen))):
             return None
-        if keys not in self._shapes and len(self._shapes) < MOST_SHAPES:
-            self._shapes[keys] = shape
+        if shape is None and len(self._shapes) < MOST_SHAPES and len(keys) <= MOST_KEYS:
+            shape = self._shapes[keys] = Shape(flat.values, self._rules)
             self._learned(chosen)
         row = SlowRow({field: _clean(flat.values[key]) for field, key in chosen.items()})
-        return Object(row, self._times(flat, chosen), self._shapes.get(keys))
+        return Object(cast("Row", row), self._times(flat, chosen), shape)
 
     def _times(self, flat: Flat, chosen: dict[str, Key]) -> list[Any]:
         """List what may be the line's time: the operator's key only, or all that are known, the best first."""

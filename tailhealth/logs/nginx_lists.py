@@ -9,10 +9,10 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailhealth.core.address import canonical
-from tailhealth.logs.nginx_request import STATUSES, UNKNOWN
+from tailhealth.logs.nginx_request import UNKNOWN, status
 from tailhealth.logs.nginx_shape import ABSENT
-from tailhealth.logs.nginx_try import LAST_STATUS, Try, header_came
-from tailhealth.logs.values import integer, seconds
+from tailhealth.logs.nginx_try import Try, header_came
+from tailhealth.logs.values import seconds
 
 if TYPE_CHECKING:
     from tailhealth.logs.nginx_shape import Row
@@ -119,23 +119,6 @@ def items(value: Any, count: int) -> list[Any]:
     if len(found) != count:
         return [ABSENT] * count
     return [None if item in UNKNOWN else item for item in found]
-
-
-def status(item: Any) -> Any:
-    """Read one status: a number, None or `ABSENT`.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if item is ABSENT:
-        return ABSENT
-    if item in STATUSES:
-        return STATUSES[item]
-    number = integer(item)
-    if not 0 <= number <= LAST_STATUS:
-        raise ValueError(f"no status: {item!r:.60}")
-    # nginx writes 000 where there was none.
-    return number or None
 
 
 def _whole(value: str) -> str:

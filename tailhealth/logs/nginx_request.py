@@ -13,6 +13,8 @@ STREAMS = ("text/event-stream", "application/x-ndjson")
 UNKNOWN = frozenset({"", "-", None, ABSENT})
 """Values that are none: an empty variable, or no such variable."""
 
+LAST_STATUS = 999
+
 STATUSES: dict[Any, int | None] = {
     **{str(number): number for number in range(100, 600)},
     **{float(number): number for number in range(100, 600)},
@@ -51,14 +53,31 @@ def text(value: Any) -> str:
     return value if type(value) is str and value != "-" else ""
 
 
+def status(value: Any) -> Any:
+    """Read a status: a number, None where the log says that there is none, `ABSENT` where it says nothing.
+
+    Raises:
+        ValueError: It is no status.
+    """
+    if value is ABSENT:
+        return ABSENT
+    if value in STATUSES:
+        return STATUSES[value]
+    number = integer(value)
+    if not 0 <= number <= LAST_STATUS:
+        raise ValueError(f"no status: {value!r:.60}")
+    # nginx writes 000 where there was none.
+    return number or None
+
+
 def client_status(row: Row) -> int | None:
     """Return the status that the client got, None where the log does not say.
 
     Raises:
         ValueError: It is no status.
     """
-    status = row.status
-    return None if status is ABSENT else STATUSES[status] if status in STATUSES else integer(status)
+    code = status(row.status)
+    return None if code is ABSENT else code
 
 
 def request_of(row: Row) -> Request:

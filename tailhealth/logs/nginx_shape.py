@@ -6,6 +6,7 @@ on only what it provably read as a careful reader would.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -56,6 +57,9 @@ class SlowRow:
             setattr(self, name, values.get(name, ABSENT))
 
 
+_NAME = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
+"""Keys that a struct can have; lines with others are all read with care."""
+
 OPENED, CLOSED = frozenset(b"{"), frozenset(b"}")
 """What a line of a block begins and ends with: then no object stands over two lines, and none shares one."""
 
@@ -89,7 +93,9 @@ class Shape:
         self._count = _count(tree)
         self._quotes = 4 * self._count if all(isinstance(value, str) for value in values.values()) and _is_flat(tree) else -1
         """How many quotes a line has if all its values are text and no quote stands in one."""
-        self._decoder: Any = msgspec.json.Decoder(_row_type(tree, again))
+        self._decoder: Any = None
+        if all(_NAME.fullmatch(part) for key in wanted for part in key):
+            self._decoder = msgspec.json.Decoder(_row_type(tree, again))
         texts = {choice.field for choice in self.choices if isinstance(values[choice.key], str)}
         plain_request = texts >= ({"method", "host", "path", "client"} | ({"client_port"} & again.keys()))
         times = [values[choice.key] for choice in self.choices if choice.field == "time"]
@@ -107,6 +113,8 @@ class Shape:
         requires every key of the shape: with as many keys in all as the lines must have, no line has one twice, or another.
         """
         lines = len(ends)
+        if self._decoder is None:
+            return None
         if block.count(b'"') != lines * self._quotes:
             # Slower: colons after quotes, those in texts left out.
             keys = block.count(b'":')

@@ -12,7 +12,6 @@ GATEWAY_TIMEOUT = 504
 CLIENT_LEFT = 499
 FIRST_ERROR = 400
 FIRST_SERVER_ERROR = 500
-LAST_STATUS = 999
 
 CLIENT_ENDED = frozenset({400, 408, 413, CLIENT_LEFT})
 """Client statuses that say that the client left, or broke or stalled its own request, while the upstream had not answered."""
