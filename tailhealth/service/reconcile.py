@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from tailhealth.core.heirs import heirs
 from tailhealth.core.model import Command, Pools, Verb
 from tailhealth.proxies.base import Conflict, Fatal, Forbidden, Load, Proxy, Refused, Retryable, UpstreamState
 from tailhealth.service.change import Restored, make, missed, restore, told
@@ -17,12 +18,14 @@ from tailhealth.service.conditions import Condition, Conditions, Kind
 from tailhealth.service.drift import What, drifts, records
 from tailhealth.service.halt import Halts
 from tailhealth.service.plan import Edit, Plan, plan
-from tailhealth.service.pools import Group, Naming, core_pools, grouped, plain_naming, shared_addresses
+from tailhealth.service.pools import Group, Naming, core_pools, grouped, members, plain_naming, shared_addresses
 from tailhealth.service.schedule import ApplyRules, Schedule
 from tailhealth.service.standing import Survey, survey
 from tailhealth.service.state import State, StateError, Wish, Wished
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tailhealth.proxies.base import Entry
     from tailhealth.service.journal import Journal
 
@@ -72,7 +75,7 @@ class Reconciler:
         self._schedule = Schedule(rules or ApplyRules())
         self._naming = naming
         self._dry_run = dry_run
-        self._wishes = {(one.pool, one.upstream): one.wish for one in state.contents.wished}
+        self._wishes = state.contents.remembered()
         self._held_down: frozenset[str] = frozenset()
         self._conditions = Conditions()
         self._halts = Halts()
@@ -81,9 +84,12 @@ class Reconciler:
         self._told: list[Told] = []
         self._pools: Pools | None = None
         self._confirmed: dict[tuple[str, str], float] = {}
+        self._names: dict[str, str] = {}
+        """Names that pools had, and their names now: a wish may have been on its way."""
 
     def desire(self, pool: str, upstream: str, wish: Wish) -> None:
         """Say how an upstream shall stand; `wish.at` is when that was decided. Serving is what all do that nobody mentions."""
+        pool = self._names.get(pool, pool)
         if wish.state is not UpstreamState.SERVING:
             self._wishes[pool, upstream] = wish
         elif self._wishes.pop((pool, upstream), None) is None:
@@ -106,15 +112,20 @@ class Reconciler:
         self._schedule.rules = rules
         self._schedule.look()
 
+    def shift(self, by: float) -> None:
+        """The wall clock was set by so many seconds."""
+        self._schedule.shift(by)
+
     def note_aborted(self, at: float, count: int = 1) -> None:
         """Requests failed without an upstream: aborted, panicked, or answered 500 by the proxy itself (case 51)."""
         self._halts.note_failed(at, count)
         if self._halts.broke():
             self._schedule.look()
 
-    def resume(self, pool: str) -> None:
-        """Act again on a pool that is not acted on because a change broke it."""
-        self._halts.resume(pool)
+    def resume(self, pool: str | None) -> None:
+        """Act again on a pool that is not acted on because a change broke it; None: on all of them."""
+        for name in list(self._halts.broken) if pool is None else (pool,):
+            self._halts.resume(name)
         self._schedule.look()
 
     def step(self, now: float) -> Step:
@@ -157,8 +168,12 @@ class Reconciler:
         found = survey(self._proxy.read().places, contents.kept, contents.owns, contents.retired)
         self._schedule.read(now)
         self._shared = shared_addresses(found.standings)
+        before = members(self.groups) or contents.known_pools()
         self.groups = grouped(found.standings, self._naming)
-        self._follow_operator(found, now)
+        old = heirs(before, members(self.groups))
+        # What the operator did is told of the pools that the engine knows, by the names that it knows.
+        self._follow_operator(found, [one.called(old.get(one.name, one.name)) for one in self.groups], now)
+        self._rename({name: new for new, name in old.items()})
         self._lists = {one.place.key: one.original for one in found.standings}
         listed = {one.original[index].address for one in found.standings for index, _ in one.listing}
         out = {(group.name, one) for group in self.groups for standing in group.standings for one in standing.out - listed}
@@ -167,8 +182,16 @@ class Reconciler:
             self._state.update(**records(found, contents))
         self._tell_pools(found, now)
 
-    def _follow_operator(self, found: Survey, now: float) -> None:
-        for one in drifts(found, self.groups, self._lists, self._wishes):
+    def _rename(self, names: dict[str, str]) -> None:
+        """Pools go on under other names, by old name."""
+        self._names = {old: names.get(new, new) for old, new in self._names.items()} | names
+        for group in self.groups:
+            self._names.pop(group.name, None)
+        self._wishes = {(names.get(pool, pool), upstream): wish for (pool, upstream), wish in self._wishes.items()}
+        self._halts.rename(names)
+
+    def _follow_operator(self, found: Survey, groups: Sequence[Group], now: float) -> None:
+        for one in drifts(found, groups, self._lists, self._wishes):
             self._journal.note("drift", now, what=one.what.value, pool=one.pool, place=one.key, upstreams=one.upstreams)
             if one.what is not What.GONE:
                 self._halts.note_rewrite(one.key, one.pool, now)

@@ -89,9 +89,36 @@ class Contents(msgspec.Struct, frozen=True):
     positions: dict[str, Any] = {}
     """How far the log files are read; the followers know what it means."""
 
+    def remembered(self) -> dict[tuple[str, str], Wish]:
+        """Return what was desired last, by pool and upstream.
+
+        What the engine carries is written first, when it decides, and the wish that follows from it with the change. After a
+        crash between the two the engine's memory is the newer one.
+        """
+        carried = {(one.pool, one.upstream): one for one in self.carried}
+        found = {}
+        for one in self.wished:
+            memory = carried.get((one.pool, one.upstream))
+            if memory is None:
+                found[one.pool, one.upstream] = one.wish
+            elif memory.ejection is not None:
+                ejection = memory.ejection
+                newer = Wish(UpstreamState.OUT, ejection.since, ejection.until, ejection.why or ejection.reason.value)
+                found[one.pool, one.upstream] = one.wish if one.wish.state is UpstreamState.OUT else newer
+            elif memory.probation_since is not None and one.wish.state is UpstreamState.LIMITED:
+                found[one.pool, one.upstream] = one.wish
+        return found
+
     def mark(self, serial: int) -> str:
         """Name a mark."""
         return f"{MARK}{self.token}-{serial}"
+
+    def known_pools(self) -> dict[str, list[str]]:
+        """Return what it tells of pools and their upstreams, by name: a pool may have got another name meanwhile."""
+        pools: dict[str, list[str]] = {one.pool: [entry.address for entry in one.original] for one in self.kept}
+        for wished in self.wished:
+            pools.setdefault(wished.pool, []).append(wished.upstream)
+        return pools
 
     def owns(self, mark: str) -> bool:
         """Tell whether a mark is one of ours."""

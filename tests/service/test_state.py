@@ -8,7 +8,7 @@ import pytest
 
 from tailhealth.core.model import Carried, Ejection, Paused, Reason, Source
 from tailhealth.proxies.base import Entry, UpstreamState
-from tailhealth.service.state import FILE, Kept, State, StateError, Wish, Wished
+from tailhealth.service.state import FILE, Contents, Kept, State, StateError, Wish, Wished
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,3 +109,26 @@ def test_a_directory_that_is_none_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(StateError, match=r"set \[state\] dir"):
         State.open(tmp_path / "f")
+
+
+OUT = Wish(UpstreamState.OUT, 1.0, 31.0, "ratio")
+LIMITED = Wish(UpstreamState.LIMITED, 40.0)
+
+
+@pytest.mark.parametrize(
+    ("wish", "carried", "remembered"),
+    [
+        (OUT, None, OUT),
+        (OUT, Carried("p", "a:1", CARRIED.ejection), OUT),
+        (OUT, Carried("p", "a:1", probation_since=31.0, acted_at=31.0), None),
+        (OUT, Carried("p", "a:1", acted_at=31.0), None),
+        (LIMITED, Carried("p", "a:1", probation_since=31.0), LIMITED),
+        (LIMITED, Carried("p", "a:1", acted_at=31.0), None),
+        (LIMITED, Carried("p", "a:1", CARRIED.ejection), OUT),
+        (OUT, Carried("p", "b:1", acted_at=31.0), OUT),
+    ],
+)
+def test_the_engines_memory_is_newer_than_a_wish(wish: Wish, carried: Carried | None, remembered: Wish | None) -> None:
+    """A crash between the decision to readmit and the change must not leave an upstream out for ever."""
+    contents = Contents("x", wished=(Wished("p", "a:1", wish),), carried=() if carried is None else (carried,))
+    assert contents.remembered() == ({} if remembered is None else {("p", "a:1"): remembered})
