@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailhealth.core.flights import Flights
-from tailhealth.core.model import Action, Attempt, End, Origin, PoolMember, Reason
+from tailhealth.core.model import Action, Attempt, Counts, End, Origin, PoolMember, Reason
 from tailhealth.core.rules import BadRules, GuardRules
 from tests.core.harness import Story, attempt, clock, pool, rules
 
@@ -221,3 +221,13 @@ def test_never_an_invention(steps: list[tuple[str, int]]) -> None:
             flights.sample(now, len(running), "1", 0, 10.0)
 
             assert flights.stalled(10.0) <= sum(begun <= now - 10.0 for begun in running)
+
+
+def test_peers_are_compared_over_the_time_that_stalled_ones_waited() -> None:
+    """A node that was idle before shows nothing but stalled ones, dated now; its peers answered all the while."""
+    told = Story("a", "b").at(0.0).polls(a=4).at(1.0).answers("b", times=40).at(119.0).polls(a=4)
+    told.at(120.0).polls(a=4).expects(EJECT, "a", Reason.RATIO)
+    assert told.told[0].evidence.peers == Counts(40, 0)
+
+    told = Story("a", "b").at(0.0).answers("b", times=40).at(1.0).polls(a=4).at(121.0).polls(a=4)
+    told.expects(WITHHELD, "a", Reason.COMMON_CAUSE)
