@@ -79,10 +79,14 @@ class Registry:
         known, self.pools = self.pools, {}
         self._addresses = {}
         named = {spec.name: [one.address for one in spec.members] for spec in pools.pools}
-        old = heirs({name: pool.members for name, pool in known.items()}, named)
+        old = heirs(self._known_upstreams(known), named)
+        for new, gone in old.items():
+            self._hand_on(gone, new)
         for order, spec in enumerate(pools.pools):
             pool = known.get(old.get(spec.name, spec.name)) or self._new_pool(spec.name, pools.at)
-            self._rename(pool, spec.name)
+            if pool.name != spec.name:
+                pool.name = spec.name
+                pool.take_rules(self.settings.rules(spec.name))
             pool.order = order
             self.pools[spec.name] = pool
             for member in pool.update(spec, self._flights_of):
@@ -102,15 +106,20 @@ class Registry:
         for pool in self.pools.values():
             pool.take_rules(settings.rules(pool.name))
 
-    def _rename(self, pool: PoolState, name: str) -> None:
-        """Let a pool go by another name, with the rules of that name."""
-        if pool.name == name:
-            return
-        paused = self._paused.pop(pool.name, None)
+    def _known_upstreams(self, pools: dict[str, PoolState]) -> dict[str, list[str]]:
+        """Return the upstreams of each pool, also of those that an earlier run told of and the proxy has not named yet."""
+        known = {name: list(pool.members) for name, pool in pools.items()}
+        for pool, upstream in self._carried:
+            known.setdefault(pool, []).append(upstream)
+        return known
+
+    def _hand_on(self, old: str, new: str) -> None:
+        """A pool goes on under another name, and what is kept by its name goes with it."""
+        paused = self._paused.pop(old, None)
         if paused is not None:
-            self._paused[name] = msgspec.structs.replace(paused, pool=name)
-        pool.name = name
-        pool.take_rules(self.settings.rules(name))
+            self._paused[new] = msgspec.structs.replace(paused, pool=new)
+        for pool, upstream in [key for key in self._carried if key[0] == old]:
+            self._carried[new, upstream] = msgspec.structs.replace(self._carried.pop((pool, upstream)), pool=new)
 
     def take_blind(self, blind: Blind) -> list[PoolState]:
         """Take that a source can't be trusted, or can again.

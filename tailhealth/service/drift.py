@@ -52,7 +52,7 @@ def drifts(
 
     Args:
         found: The places as they are.
-        groups: The same, as named pools.
+        groups: The same, as pools by the names that they had when they were desired to be otherwise.
         before: The operator's lists as last read, by the place's key.
         wishes: What is desired to be out or limited.
     """
@@ -71,11 +71,9 @@ def drifts(
 def _of_place(pool: str, standing: Standing, before: tuple[Entry, ...] | None, wishes: Mapping[Key, Wish]) -> Drift | None:
     key = standing.place.key
     if standing.kept is not None and (standing.changed or standing.returned):
-        # With its list, a pool that is named after it has got another name; what is desired goes by the old one.
-        name = standing.kept.pool
         here = dict.fromkeys(entry.address for entry in standing.kept.original)
-        ends = tuple(one for one in here if (name, one) in wishes and (standing.changed or one in standing.returned))
-        return Drift(What.HAND, name, key, ends)
+        ends = tuple(one for one in here if (pool, one) in wishes and (standing.changed or one in standing.returned))
+        return Drift(What.HAND, pool, key, ends)
     if before is not None and not _equal(before, standing.original):
         return Drift(What.LOADED, pool, key)
     return None

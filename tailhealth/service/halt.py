@@ -10,7 +10,7 @@ from tailhealth.service.plan import Edit, edit_to
 from tailhealth.service.unrest import BROKEN, BROKEN_WITHIN, REWRITES, REWRITES_WITHIN, Aftermath, Rewrites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tailhealth.service.pools import Group
     from tailhealth.service.standing import Standing
@@ -67,6 +67,13 @@ class Halts:
         """Act on a pool again."""
         self.broken.pop(pool, None)
         self._refusals.pop(pool, None)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Pools go on under other names, by old name."""
+        self.broken = {names.get(pool, pool): why for pool, why in self.broken.items()}
+        self._refusals = {names.get(pool, pool): one for pool, one in self._refusals.items()}
+        self._last = tuple(msgspec.structs.replace(edit, pool=names.get(edit.pool, edit.pool)) for edit in self._last)
+        self._back = tuple(msgspec.structs.replace(edit, pool=names.get(edit.pool, edit.pool)) for edit in self._back)
 
     def broke(self) -> bool:
         """Tell whether the latest change broke the proxy."""

@@ -66,6 +66,10 @@ class Group(msgspec.Struct, frozen=True):
         """The pool's name."""
         return self.named.name
 
+    def called(self, name: str) -> Group:
+        """Return the same pool under another name."""
+        return msgspec.structs.replace(self, named=msgspec.structs.replace(self.named, name=name))
+
     @property
     def problem(self) -> str:
         """Why it is not acted on: the first problem of its places."""
@@ -89,6 +93,11 @@ def grouped(standings: Sequence[Standing], naming: Naming) -> tuple[Group, ...]:
             if mine:
                 groups.append(Group(named, mine))
     return tuple(groups)
+
+
+def members(groups: Sequence[Group]) -> dict[str, tuple[str, ...]]:
+    """Return the upstreams of each pool, by its name."""
+    return {group.name: tuple(entry.address for entry in group.standings[0].original) for group in groups}
 
 
 def shared_addresses(standings: Sequence[Standing]) -> frozenset[str]:

@@ -84,6 +84,14 @@ class Schedule:
         self._applied = now
         self._lifting = None
 
+    def shift(self, by: float) -> None:
+        """The wall clock was set by so many seconds: what is due stays due in as much time as before."""
+        self._read += by
+        self._applied += by
+        self._retry += by
+        self._wanted = None if self._wanted is None else self._wanted + by
+        self._lifting = None if self._lifting is None else self._lifting + by
+
     def well(self) -> None:
         """All went well: the next failure is the first again."""
         self._failures = 0

@@ -12,7 +12,9 @@ import msgspec
 
 from tailhealth.proxies.base import Load, Proxy
 from tailhealth.service.conditions import Condition
+from tailhealth.service.pools import Naming
 from tailhealth.service.reconcile import Reconciler, Step
+from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import Wish
 
 
@@ -31,6 +33,7 @@ class Stepped(msgspec.Struct, frozen=True):
 
 
 News: TypeAlias = Polled | Stepped
+Job: TypeAlias = Callable[[Reconciler], None]
 
 
 class Worker:
@@ -54,10 +57,8 @@ class Worker:
         self._wake = wake
         self._news: SimpleQueue[News] = SimpleQueue()
         self._changed = Variable()
-        self._wishes: list[tuple[str, str, Wish]] = []
-        self._aborted: list[tuple[float, int]] = []
+        self._jobs: list[Job] = []
         self._told: tuple[dict[tuple[str, str], float], tuple[Condition, ...]] | None = None
-        self._look_now = False
         self._stopping = False
         self._next_poll = clock()
         self._next_step = clock()
@@ -75,23 +76,47 @@ class Worker:
         self._thread.join(patience)
         return not self._thread.is_alive()
 
+    def hand(self, job: Job) -> None:
+        """Hand over something to be done with the reconciler, which belongs to this thread."""
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+
     def wish(self, pool: str, upstream: str, wish: Wish) -> None:
         """Hand over how an upstream shall stand."""
-        with self._changed:
-            self._wishes.append((pool, upstream, wish))
-            self._changed.notify()
+        self.hand(lambda reconciler: reconciler.desire(pool, upstream, wish))
 
     def note_aborted(self, at: float, count: int) -> None:
         """Hand over that requests failed without an upstream, the latest at `at`."""
-        with self._changed:
-            self._aborted.append((at, count))
-            self._changed.notify()
+        self.hand(lambda reconciler: reconciler.note_aborted(at, count))
 
     def look(self) -> None:
         """Look for drift now: something was seen that should not be."""
-        with self._changed:
-            self._look_now = True
-            self._changed.notify()
+        self.hand(lambda reconciler: reconciler.look())
+
+    def resume(self, pool: str | None) -> None:
+        """Hand over that a pool, or with None every pool, shall be acted on again."""
+        self.hand(lambda reconciler: reconciler.resume(pool))
+
+    def renamed(self, naming: Naming, rules: ApplyRules, poll: float) -> None:
+        """Take over what tailhealth's own configuration says now."""
+
+        def take_over(reconciler: Reconciler) -> None:
+            reconciler.renamed(naming, rules)
+            self._next_poll = min(self._next_poll, self._next_poll - self._poll + poll)
+            self._poll = poll
+
+        self.hand(take_over)
+
+    def shift(self, by: float) -> None:
+        """The wall clock was set by so many seconds: what is due stays due in as much time as before."""
+
+        def move(reconciler: Reconciler) -> None:
+            reconciler.shift(by)
+            self._next_poll += by
+            self._next_step += by
+
+        self.hand(move)
 
     def news(self) -> list[News]:
         """Take what has come since the last call."""
@@ -108,19 +133,13 @@ class Worker:
                 self._changed.wait_for(self._has_work, timeout=self._pause())
                 if self._stopping:
                     return
-                wishes, self._wishes = self._wishes, []
-                look, self._look_now = self._look_now, False
-                aborted, self._aborted = self._aborted, []
-            for pool, upstream, wish in wishes:
-                self._reconciler.desire(pool, upstream, wish)
-            for at, count in aborted:
-                self._reconciler.note_aborted(at, count)
-            if look:
-                self._reconciler.look()
+                jobs, self._jobs = self._jobs, []
+            for job in jobs:
+                job(self._reconciler)
             self._work()
 
     def _has_work(self) -> bool:
-        return self._stopping or bool(self._wishes) or bool(self._aborted) or self._look_now
+        return self._stopping or bool(self._jobs)
 
     def _pause(self) -> float:
         return max(0.0, min(self._next_poll, self._next_step) - self._clock())

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tailhealth.core.model import Action, Reason, Reconfigured, Verb
+from tailhealth.core.model import Action, Carried, Ejection, Paused, Reason, Reconfigured, Source, Started, Verb
 from tailhealth.core.rules import BadRules, GuardRules, PoolRules, ProbationRules, Settings, WindowRules, Yardstick
 from tests.core.harness import Story, clock, pool, rules
 
@@ -135,3 +135,12 @@ def test_settings_survive_the_journal() -> None:
     """A reload written down and read back is the same reload."""
     one = Reconfigured(1.0, Settings(), Settings(pools={"chat": rules(backups=frozenset({"b"}))}))
     assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(one)), Reconfigured) == one
+
+
+def test_a_name_that_changed_while_nobody_ran() -> None:
+    """The next run meets the pool under another name: what was carried over, pauses included, is found all the same."""
+    ejection = Ejection(clock("10:00:00"), clock("10:00:30"), 0, Source.POLICY, Reason.RATIO)
+    started = Started(clock("10:00:10"), (Carried("a+b", "a", ejection),), (Paused("a+b", None),))
+    told = Story(pool("a", "b", name="chat"), settings=rules(guard=UNGUARDED), started=started, begins="10:00:10")
+    told.fails("b", times=4).expects(WITHHELD, "b", Reason.PAUSED, pool="chat")
+    told.at("10:00:30").expects(READMIT, "a", Reason.TIMER, pool="chat")
