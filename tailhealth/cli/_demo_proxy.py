@@ -77,6 +77,9 @@ settle = "1s"
 
 [state]
 dir = "{state}"
+
+[pool.chat]
+upstreams = [{upstreams}]
 """
 
 
@@ -184,10 +187,11 @@ def caddy(folder: Path, executable: str, port: int, admin: int, upstreams: Seque
     return Process("caddy", [executable, "run", "--config", str(path), "--adapter", "caddyfile"], folder, answers)
 
 
-def controller(folder: Path, admin: int, ready: Callable[[], bool]) -> Process:
+def controller(folder: Path, admin: int, upstreams: Sequence[str], ready: Callable[[], bool]) -> Process:
     """Write a configuration and return the `tailhealth run` that works by it."""
     state = folder / "state"
     state.mkdir(mode=0o700)
     path = folder / "demo.toml"
-    path.write_text(CONFIG.format(admin=admin, log=folder / "traffic.log", state=state))
+    names = ", ".join(f'"{one}"' for one in upstreams)
+    path.write_text(CONFIG.format(admin=admin, log=folder / "traffic.log", state=state, upstreams=names))
     return Process("tailhealth", [sys.executable, "-m", "tailhealth", "run", "-c", str(path)], folder, ready)

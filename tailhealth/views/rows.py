@@ -123,7 +123,7 @@ class Columns:
         if self.kinds:
             line += "  " + set_cell_size("bad by kind", self.kinds)
         if self.spark:
-            line += " " + set_cell_size("longest wait", self.spark)
+            line += " " + set_cell_size("longest wait" if self.spark >= len("longest wait") else "waits", self.spark)
         return Text(line, style="bold", no_wrap=True, overflow="crop")
 
     def line(self, row: Row, *, plain: bool) -> Text:

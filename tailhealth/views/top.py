@@ -38,7 +38,7 @@ HELP = (
     "",
     "req/s   attempts a second, lately      fly  in flight, as the proxy counts",
     "p50 ..  time until the header, 5 min   bad  share of the counted attempts",
-    "longest wait: one sign per 5 s, the newest at the right, logarithmic",
+    "longest wait, or waits: a sign per 5 s, newest at the right, logarithmic",
 )
 
 
