@@ -10,9 +10,9 @@ from tailhealth.logs.generation import HEAD_BYTES, Position, digest, head_of
 from tailhealth.logs.memory import Memory
 from tailhealth.logs.source import PackedSource, PlainSource, Source
 
-MODIFIED_SLACK = 2.0
-"""A generation between the last one read and the present one was written after the former: its time of change may be this
-much earlier, in seconds, since file systems round."""
+MODIFIED_SLACK = 300.0
+"""A generation that was missed was written after the last one read, so its time of change can hardly be earlier than that of
+the last by this many seconds. An archive that somebody unpacks beside the log is told by it."""
 
 
 def name_of(source: Source) -> str:
@@ -73,6 +73,8 @@ class Layout(NamedTuple):
     """Those that were opened for this layout, `current` left out."""
     missing: list[Position]
     """Generations that are nowhere to be found: what was written to them after these positions is lost."""
+    known: list[str]
+    """Fingerprints that need not be looked for again once the layout is taken over, and not before."""
 
     def close(self) -> None:
         """The layout is not wanted: close what was found."""
@@ -127,12 +129,13 @@ class Arrival:
             current = self._returned(scene.opened) or self._at(scene.opened, scene.offset)
         # What is open is not known yet: it may prove to be another generation by now, when it is read.
         inodes = _inodes([*scene.kept, *self._taken])
-        self._memory.know(member.fingerprint for member in members if member.inode not in inodes)
+        known = [member.fingerprint for member in members if member.inode not in inodes]
         return Layout(
             [*_by_age(scene, older, members), *([] if current is None else [current])],
             current,
             older,
             [position for position in missing if position not in unnamed],
+            known,
         )
 
     def _lost_again(self, scene: Scene, members: list[Member]) -> tuple[PlainSource | None, list[Position]]:

@@ -114,8 +114,8 @@ class Follower:
         left = self._budget
         for _ in range(_ROUNDS):
             try:
-                self._find()
-                look, spent = self._sources.read(left)
+                # Where it is not clear yet what comes first, nothing is read: the order would be lost.
+                look, spent = self._sources.read(left) if self._find() else (Look.QUIET, 0)
             except OSError as error:
                 self._sources.let_go()
                 self._trouble(error)
@@ -138,32 +138,34 @@ class Follower:
         """Let all files go. The checkpoint stays what it was."""
         self._sources.let_go()
 
-    def _find(self) -> None:
-        """See whether the path still leads to the file that is being read."""
+    def _find(self) -> bool:
+        """See whether the path still leads to the file that is being read. Returns whether what is open may be read on."""
         if self._clock() < self._retry_at:
-            return
+            return True
         try:
             stat = self._disk.stat(self.path)
         except OSError as error:
             self._look_first(None)
             self._trouble(error)
-            return
+            return error.errno not in _ABSENT or self._search()
         self._look_first(stat)
         if not stat.regular:
             self._say(State.UNREADABLE, "not a regular file; a pipe is read from standard input, with the path -")
-            return
+            return True
         here = self._sources.at((stat.device, stat.inode))
         if here is None:
             self._arrive()
-            return
+            return True
         if here is not self._sources.current:
             # Moved back, or the attributes that we were given are old ones: its position is known, whichever it is.
             self._sources.make_current(here)
-        if self._sources.lost or (not here.file.fingerprint and stat.modified != here.modified):
-            # Lines may have been copied away and truncated: that needn't leave a trace in the file itself.
-            self._look_around(final=True)
-        here.refresh(stat)
         self._say(State.FOLLOWING)
+        # Lines may have been copied away and truncated: that needn't leave a trace in the file itself.
+        unclear = self._sources.lost or (not here.file.fingerprint and stat.modified != here.modified)
+        if unclear and not self._look_around(present=True):
+            return False
+        here.refresh(stat)
+        return True
 
     def _look_first(self, stat: Stat | None) -> None:
         """What lies beside the log at the very first look is old; a file that isn't there yet will be new."""
@@ -217,32 +219,42 @@ class Follower:
             raise MovedError(self.path)
         return layout
 
-    def _search(self) -> None:
-        """There is no file at the path: what was lost may lie in the folder."""
+    def _search(self) -> bool:
+        """There is no file at the path: what was lost, or was not seen yet, may lie in the folder."""
         current = self._sources.current
         stirred = current is not None and current.stirred()
         if stirred or (self._sources.lost and self._clock() - self._searched_at >= _SEARCH_EVERY):
             self._searched_at = self._clock()
-            self._look_around()
+            return self._look_around(present=False)
+        return True
 
-    def _look_around(self, *, final: bool = False) -> None:
-        """See what lies beside the log, without opening what is at its path.
+    def _look_around(self, *, present: bool) -> bool:
+        """See what lies beside the log, without opening what is at its path, if there is something `present`.
 
-        As long as there is no file at the path, what is not found may still come back with it: only a `final` look calls it
-        lost.
+        As long as there is nothing, what is not found may still come back with it: only later is it called lost.
+
+        Returns:
+            Whether the folder held still for long enough.
+
+        Raises:
+            OSError: It can't be looked into.
         """
         arrival = Arrival(self._disk, self._family, self._memory, self._max_line)
-        with suppress(MovedError, OSError):  # the same is looked for at the next poll
-            layout = arrival.lay_out(Scene(None, list(self._sources.lost), self._sources.open, present=final))
-            if layout.missing and not final:
+        for _ in range(_TRIES):
+            try:
+                layout = arrival.lay_out(Scene(None, list(self._sources.lost), self._sources.open, present=present))
+            except MovedError:
+                continue
+            if layout.missing and not present:
                 layout.close()
             else:
                 self._sources.settle(layout)
+            return True
+        return False
 
     def _trouble(self, error: OSError) -> None:
         if error.errno in _ABSENT:
             self._say(State.WAITING, "there is no such file")
-            self._search()
             return
         shortest, longest = _PAUSES.get(error.errno or 0, _OTHER_PAUSES)
         self._pause = min(max(shortest, 2 * self._pause), longest)

@@ -81,6 +81,7 @@ class Sources:
             self._memory.finish(position)
             file = FileId(position.device, position.inode, position.fingerprint)
             self._chunks.append(Chunk(file, position.path, b"", position.offset, final=True))
+        self._memory.know(layout.known)
         self.lost = {}
         self.open = layout.sources
         if layout.current is not None:

@@ -6,6 +6,7 @@ nothing depends on one having been delivered, all they do is shorten a wait.
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import time
@@ -23,6 +24,9 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
+
+# It reports as an error that an event came while a watch was being given up, which is the very moment of giving up a busy one.
+logging.getLogger("watchdog.observers.inotify").setLevel(logging.CRITICAL)
 
 INTERVAL = 0.25
 """Longest wait in seconds, events or not."""
@@ -93,6 +97,13 @@ class Waker:
         """End a wait now, from any thread or signal handler."""
         self._bell.ring()
 
+    def turn_to(self, paths: Iterable[str]) -> None:
+        """Watch the folders of these logs from now on."""
+        self._paths = tuple(paths)
+        if self._resting_until is None:
+            self._unwatch()
+            self._watch()
+
     def ended(self, pipe: int) -> None:
         """A pipe is at its end: it would wake for ever."""
         self._pipes.discard(pipe)
@@ -134,13 +145,15 @@ class Waker:
         self._folders = self._present()
         if self.notice is not None or not self._folders:
             return
-        observer = self._make()
+        observer = None
         try:
+            observer = self._make()
             for folder in self._folders:
                 observer.schedule(self._bell, folder, recursive=False, event_filter=_KINDS)
             observer.start()
         except OSError as error:
-            observer.stop()
+            if observer is not None:
+                observer.stop()
             self._folders = {}
             if not isinstance(error, FileNotFoundError):  # that is: a folder went away meanwhile
                 self.notice = f"no file events ({error.strerror}): logs are looked at every {self._interval:g} s instead"
