@@ -15,12 +15,13 @@ import urllib3
 from requests_unixsocket.adapters import UnixAdapter, UnixHTTPConnection, UnixHTTPConnectionPool
 
 from tailhealth import __version__
-from tailhealth.proxies.base import Fatal, Retryable
+from tailhealth.proxies.base import CutOff, Fatal, Retryable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CHUNK = 1 << 16
+TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 LONGEST = 256 << 20
 """Bytes of an answer beyond which it is not a configuration: what answers there is not the admin interface."""
 
@@ -112,6 +113,7 @@ class Admin:
 
         Raises:
             Retryable: No answer, or not all of it, within the timeouts: what a change did is unknown.
+            CutOff: No answer, or not all of it, because the connection ended: as unknown.
             Fatal: A certificate or key can't be read.
         """
         sent = {"Accept-Encoding": "identity", "User-Agent": f"tailhealth/{__version__}", **(headers or {})}
@@ -137,7 +139,8 @@ class Admin:
             ):
                 content = self._content(response)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-            raise Retryable(f"{self._access.admin}: {_reason(error)}") from error
+            kind = Retryable if isinstance(error, TIMEOUTS) else CutOff
+            raise kind(f"{self._access.admin}: {_reason(error)}") from error
         except OSError as error:
             raise Fatal(f"{error}: check `ca`, `cert` and `key` of [proxy]") from error
         return Answer(response.status_code, content, response.headers.get("Etag", ""), time.monotonic() - began)
@@ -178,5 +181,4 @@ def _reason(error: Exception) -> str:
         if isinstance(cause, http.client.RemoteDisconnected):
             return "the connection was closed without an answer"
         cause = cause.__cause__ or cause.__context__
-    timed_out = isinstance(error, requests.Timeout | urllib3.exceptions.TimeoutError)
-    return "no answer in time" if timed_out else str(error)
+    return "no answer in time" if isinstance(error, TIMEOUTS) else str(error)

@@ -125,6 +125,10 @@ class Retryable(ProxyError):  # noqa: N818 - the word of DESIGN section 8
     """Unreachable, slow or cut off. The outcome of a change is unknown: read back before anything else."""
 
 
+class CutOff(Retryable):
+    """The connection was refused, reset or closed: one such is normal while a proxy takes up a new configuration."""
+
+
 class Conflict(ProxyError):  # noqa: N818 - the word of DESIGN section 8
     """The configuration is not what the change was planned on: read again, plan again."""
 

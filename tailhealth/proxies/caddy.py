@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tailhealth.proxies.admin import Access, Admin, Answer
-from tailhealth.proxies.base import Applied, Conflict, Fatal, Forbidden, Load, ProxyError, Refused, Retryable, Snapshot
+from tailhealth.proxies.base import Applied, Conflict, CutOff, Fatal, Forbidden, Load, ProxyError, Refused, Retryable, Snapshot
 from tailhealth.proxies.caddy_change import ancestor, edited, url
 from tailhealth.proxies.caddy_config import snapshot
 from tailhealth.proxies.caddy_load import held_down, in_flight, process
@@ -71,7 +71,13 @@ class Caddy:
         return Applied(f"PATCH {path} {answer.status}", answer.seconds)
 
     def _asked(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
-        answer = self._admin.call(method, path, body, headers)
+        try:
+            answer = self._admin.call(method, path, body, headers)
+        except CutOff:
+            if method != "GET":
+                raise
+            # Caddy restarts its listener with every change, whoever makes it: what was asked in that moment is asked again.
+            answer = self._admin.call(method, path, body, headers)
         if answer.status != OK:
             raise _error(method, path, answer)
         return answer

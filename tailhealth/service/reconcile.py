@@ -12,7 +12,7 @@ import msgspec
 
 from tailhealth.core.heirs import heirs
 from tailhealth.core.model import Command, Pools, Verb
-from tailhealth.proxies.base import Conflict, Fatal, Forbidden, Load, Proxy, Refused, Retryable, UpstreamState
+from tailhealth.proxies.base import Conflict, CutOff, Fatal, Forbidden, Load, Proxy, Refused, Retryable, UpstreamState
 from tailhealth.service.change import Restored, make, missed, restore, told
 from tailhealth.service.conditions import Condition, Conditions, Kind
 from tailhealth.service.drift import What, drifts, records
@@ -141,7 +141,8 @@ class Reconciler:
             self._work(now)
         except (Conflict, Retryable, StateError) as error:
             kinds: dict[type[Exception], Kind] = {Conflict: Kind.CONFLICT, Retryable: Kind.ADMIN_UNREACHABLE}
-            self._trouble(kinds.get(type(error), Kind.STATE_UNWRITABLE), error, now)
+            kind = next((kind for one, kind in kinds.items() if isinstance(error, one)), Kind.STATE_UNWRITABLE)
+            self._trouble(kind, error, now)
             self._schedule.failed(now)
         except Fatal as error:
             self._trouble(Kind.FORBIDDEN if isinstance(error, Forbidden) else Kind.NO_PROXY, error, now)
@@ -246,10 +247,10 @@ class Reconciler:
             self._schedule.want(now)
             return
         except Retryable as error:
-            # It may have been done: the next step reads back, and finds by the record which it was.
             self._journal.note("apply", now, answer=f"unknown: {error}", changes=changes)
             self._schedule.applied(now)
-            raise
+            self._find_out(edits, error, now)
+            return
         self._journal.note("apply", now, answer=applied.answer, seconds=round(applied.seconds, 6), changes=changes)
         self._schedule.applied(now)
         done = now + applied.seconds
@@ -258,6 +259,19 @@ class Reconciler:
         if wrong:
             raise Conflict(f"{applied.answer}, and yet {wrong[0]} does not list what it was given")
         self._halts.applied(edits, done)
+
+    def _find_out(self, edits: tuple[Edit, ...], error: Retryable, now: float) -> None:
+        """It may have been done. The reload that a change causes may cut its own answer off: then reading back tells at once.
+
+        Raises:
+            Retryable: It was not done, or did not answer in time: the next step finds by the record which it was.
+        """
+        if not isinstance(error, CutOff):
+            raise error
+        self._read(now)
+        if missed(edits, self.groups):
+            raise error
+        self._halts.applied(edits, now)
 
     def _wished(self) -> tuple[Wished, ...]:
         return tuple(Wished(pool, upstream, wish) for (pool, upstream), wish in self._wishes.items())

@@ -48,8 +48,9 @@ def main(seconds: float) -> int:
                 for state in (UpstreamState.OUT, UpstreamState.LIMITED, UpstreamState.SERVING):
                     running.reconciler.desire(group.name, upstream, Wish(state, running.now))
                     running.now += 30
-                    if running.step().conditions:
-                        raise RuntimeError("it is not well")
+                    conditions = running.step().conditions
+                    if conditions:
+                        raise RuntimeError(f"after {changes} changes it is not well: {conditions[0].kind}: {conditions[0].why}")
                     running.inputs.clear()
                     changes += 1
             now = time.monotonic()

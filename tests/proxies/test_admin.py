@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tailhealth.proxies.admin import Access, Admin
-from tailhealth.proxies.base import Change, Conflict, Fatal, Forbidden, ProxyError, Refused, Retryable
+from tailhealth.proxies.base import Change, Conflict, CutOff, Fatal, Forbidden, ProxyError, Refused, Retryable
 from tailhealth.proxies.caddy import Caddy
 from tests.proxies.scripted import answer, scripted
 
@@ -139,3 +139,17 @@ def test_a_poll_that_fails_is_a_value() -> None:
         load = Caddy(Access(admin)).load()
     assert load.counts is None
     assert load.problem
+
+
+def test_what_is_asked_while_caddy_restarts_its_listener_is_asked_again() -> None:
+    """One reset of a reading is normal; a second one, or one of a change, is told."""
+    with scripted([b"reset"], answer(200, b"null\n")) as (admin, server):
+        assert Caddy(Access(admin)).read().places == ()
+        assert len(server.requests) == 2
+    with scripted([b"reset"], [b"reset"]) as (admin, _), pytest.raises(CutOff):
+        Caddy(Access(admin)).read()
+    with scripted([b"hang"], answer(200, b"null\n")) as (admin, server):
+        with pytest.raises(Retryable) as caught:
+            Caddy(Access(admin, timeout=0.3)).read()
+        assert not isinstance(caught.value, CutOff)
+        assert len(server.requests) == 1
