@@ -14,6 +14,7 @@ from tailhealth.cli._zone import local_zone
 from tailhealth.config import Config, ConfigError, load, read_duration
 from tailhealth.core.model import Decision
 from tailhealth.service.control import ControlError, Reply, Request, ask
+from tailhealth.service.status import Status, ask_status
 from tailhealth.views.text import harmless, sentence
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -100,6 +101,18 @@ def order(config_path: Path | None, request: Request, *, as_json: bool) -> None:
         click.echo(f"{harmless(decision.pool)}: {sentence(decision, local_zone())}")
     if not decisions:
         click.echo(f"{reply.data['command']}: done in {', '.join(map(harmless, reply.data['pools'])) or 'no pool'}")
+
+
+def status_of(config_path: Path | None) -> Status:
+    """Ask the running controller, or else a dry run with the same configuration, for its state.
+
+    Raises:
+        Failure: There is none, or it is of another version.
+    """
+    try:
+        return ask_status(read_config(config_path))
+    except ControlError as error:
+        raise Failure(str(error)) from None
 
 
 def reach(config_path: Path | None, request: Request) -> Reply:

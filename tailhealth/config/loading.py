@@ -35,6 +35,10 @@ class Config(Document, frozen=True, kw_only=True):
         """Return the settings of the core, with effective values."""
         return resolve.settings(self)
 
+    def longest_within(self) -> float:
+        """Return for how many seconds outcomes can matter, in whichever pool: so much of a log is read as history."""
+        return max(self.window.within, *(table.window.within for table in self.pool.values()), 0.0)
+
     def pool_for(self, handler: Handler) -> str | None:
         """Name the `[pool]` table that means a handler of the proxy; None if there is none.
 

@@ -105,6 +105,18 @@ class ControlServer(socketserver.ThreadingUnixStreamServer):
         self.path.unlink(missing_ok=True)
 
 
+def is_there(folder: Path) -> bool:
+    """Tell whether a controller listens on a state directory."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(folder / SOCKET))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except OSError:
+        return True  # something is there; whoever asks it hears what is the matter
+    return True
+
+
 def ask(folder: Path, request: Request, patience: float = PATIENCE + 5) -> Reply:
     """Ask the controller that runs on a state directory.
 

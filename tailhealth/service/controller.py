@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 
 import msgspec
 
-from tailhealth.config import Config
+from tailhealth.config import STDIN, Config
 from tailhealth.core.engine import Engine
 from tailhealth.core.model import (
     Aborted,
@@ -23,9 +23,12 @@ from tailhealth.core.model import (
     Input,
     Kind,
     Outcome,
+    Reconfigured,
     Started,
     Stepped,
+    Verb,
 )
+from tailhealth.core.quiet import too_quiet
 from tailhealth.core.view import view
 from tailhealth.logs.waker import Waker
 from tailhealth.service.clock import SteadyClock
@@ -33,8 +36,11 @@ from tailhealth.service.conditions import Condition
 from tailhealth.service.control import Reply, Request
 from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
+from tailhealth.service.naming import ConfiguredNames
 from tailhealth.service.orders import OrderDesk, OrderError, command_of
+from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import State, StateError
+from tailhealth.service.status import Configuration, Status
 from tailhealth.service.wishes import concerned, wish_for
 from tailhealth.service.worker import Polled, Worker
 from tailhealth.views.stats import Stats
@@ -54,6 +60,7 @@ class Controller:
         worker: Talks to the proxy.
         waker: Ends a wait early when a log was written to, or something else is to be done.
         clock: Wall clock in epoch seconds.
+        dry_run: For `status`: nothing is applied.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class Controller:
         worker: Worker,
         waker: Waker,
         clock: SteadyClock,
+        dry_run: bool = False,
     ) -> None:
         self.config = config
         self.latest: deque[Decision] = deque(maxlen=LATEST)
@@ -81,6 +89,12 @@ class Controller:
         self._desk = OrderDesk(self.engine)
         self._requests: SimpleQueue[tuple[Request, Future[Reply]]] = SimpleQueue()
         self._confirmed: dict[tuple[str, str], float] = {}
+        self._dry_run = dry_run
+        self._started = self._clock()
+        self._read_at = self._started
+        self._refused = ""
+        self._rules_from: float | None = None
+        """When rules were changed that are not yet those of the engine: every wish is to be told anew then."""
 
     # From outside, in any thread
 
@@ -96,7 +110,8 @@ class Controller:
     def start(self) -> None:
         """Take up what an earlier run left, then let the proxy be read."""
         contents = self._state.contents
-        started = Started(self._clock(), contents.carried, contents.paused)
+        self._started = self._clock()
+        started = Started(self._started, contents.carried, contents.paused)
         self._journal.input(started)
         self.engine.feed([started])
         self._worker.start()
@@ -109,6 +124,7 @@ class Controller:
         by = self._clock.stepped()
         if by is not None:
             inputs.append(Stepped(self.engine.now, by))
+            self._worker.shift(by)
         inputs += self._news()
         inputs += self._orders()
         events = self._logs.poll(self._clock)
@@ -116,9 +132,38 @@ class Controller:
         inputs += self._logs.blindness(self._clock())
         for one in inputs:
             self._journal.input(one)
+        for pipe in self._logs.ended_pipes:
+            self._waker.ended(pipe)
         # A tick may not pass what is still to be read.
         ticks = () if self._logs.more else (Idle(self._clock()),)
         self._act(self.engine.feed([*inputs, *events, *ticks]))
+        if self._rules_from is not None and self.engine.frontier >= self._rules_from:
+            self._rules_from = None
+            self._wish_all()
+
+    def reconfigure(self, config: Config) -> None:
+        """Let another configuration hold: rules, names, logs and times change, and nothing that is known is lost."""
+        at = max(self._clock(), self.engine.now)
+        inputs: list[Input] = [
+            Reconfigured(at, self.config.settings(), config.settings()),
+            *self._logs.turn_to(config, at),
+        ]
+        self.config = config
+        self._refused = ""
+        self._read_at = self._rules_from = at
+        self._waker.turn_to([path for path in self._logs.paths if path != STDIN])
+        self._journal.resize(config.journal.max_bytes, config.journal.keep)
+        table = config.proxy
+        rules = ApplyRules(table.coalesce, table.apply_interval, table.drift_poll)
+        self._worker.renamed(ConfiguredNames(config), rules, table.poll)
+        for one in inputs:
+            self._journal.input(one)
+        self._act(self.engine.feed(inputs))
+
+    def refuse(self, why: str) -> None:
+        """Note that a configuration was not taken, and why; the old one holds."""
+        self._refused = why
+        self._journal.note("refused", self._clock(), why=why)
 
     def finish(self) -> None:
         """Judge what is there, and write down that this is the end. Nothing is applied any more."""
@@ -143,6 +188,12 @@ class Controller:
             member = None if pool is None else pool.members.get(upstream)
             if pool is not None and member is not None:
                 self._worker.wish(name, upstream, wish_for(pool, member, decisions[-1].at))
+
+    def _wish_all(self) -> None:
+        """Tell every wish: by other rules the same decisions may want something else."""
+        for pool in self.engine.pools.values():
+            for upstream, member in pool.members.items():
+                self._worker.wish(pool.name, upstream, wish_for(pool, member, self.engine.frontier))
 
     def _keep(self) -> None:
         """Write down what a restart needs; while that can't be done, nothing is changed in the proxy either."""
@@ -176,13 +227,15 @@ class Controller:
             except Empty:
                 return inputs
             if request.command == "status":
-                reply.set_result(Reply(ok=True, data=self.status()))
+                reply.set_result(Reply(ok=True, data=msgspec.to_builtins(self.status())))
                 continue
             try:
                 command = command_of(request, self.engine, self._clock())
             except OrderError as error:
                 reply.set_result(Reply(ok=False, error=str(error)))
                 continue
+            if command.verb is Verb.RESUME:
+                self._worker.resume(command.pool)
             inputs.append(command)
             self._desk.take(command, reply)
 
@@ -200,15 +253,20 @@ class Controller:
 
     # What is told
 
-    def status(self) -> dict[str, object]:
-        """Return the whole state as plain values, for `status`, `top --attach` and the like."""
+    def status(self) -> Status:
+        """Return the whole state, for `status`, `top --attach` and the like."""
         now = self._clock()
-        return {
-            "at": now,
-            "view": msgspec.to_builtins(view(self.engine, now)),
-            "stats": msgspec.to_builtins(self._stats.snapshot(now)),
-            "inputs": msgspec.to_builtins(self._logs.views()),
-            "decisions": msgspec.to_builtins(list(self.latest)),
-            "conditions": msgspec.to_builtins(self.conditions),
-            "journal": self._journal.problem,
-        }
+        since = self._started - self.config.longest_within()
+        return Status(
+            at=now,
+            started=self._started,
+            dry_run=self._dry_run,
+            configuration=Configuration(self.config.source, self._read_at, self._refused),
+            view=view(self.engine, now),
+            stats=self._stats.snapshot(now),
+            inputs=tuple(self._logs.views()),
+            decisions=tuple(self.latest),
+            conditions=self.conditions,
+            journal=self._journal.problem,
+            too_little_traffic=too_quiet(self.engine.pools.values(), now, since),
+        )

@@ -85,8 +85,9 @@ class LiveLog:
         self.newest = -inf
         self.late_by: float | None = None
         self.blindness = Blindness(log.path)
-        self._index = index
+        self.index = index
         self._rules = log_rules(log)
+        self._left_over: list[Event] = []
         self._readers: dict[FileId, LineReader] = {}
         self.follower: Follower | PipeFollower = (
             PipeFollower(sys.stdin.fileno())
@@ -101,11 +102,11 @@ class LiveLog:
 
     def poll(self, now: float) -> list[Event]:
         """Read what was written since the last look; `now` is the wall clock in epoch seconds."""
-        events: list[Event] = []
+        events, self._left_over = self._left_over, []
         for chunk in self.follower.poll():
             reader = self._readers.get(chunk.file)
             if reader is None:
-                reader = self._readers[chunk.file] = open_reader(self._rules, self._index, chunk.path, self.tally)
+                reader = self._readers[chunk.file] = open_reader(self._rules, self.index, chunk.path, self.tally)
             if chunk.data:
                 events += reader.feed(chunk.data, chunk.offset, now)
             if chunk.final:
@@ -115,6 +116,15 @@ class LiveLog:
             self.newest = max(self.newest, *(event.ended for event in events))
             self.late_by = now - self.newest
         return events
+
+    def read_by(self, log: Log) -> None:
+        """Read what comes next as this table says. What was read stays as it was read."""
+        rules = log_rules(log)
+        if rules != self._rules:
+            self._rules = rules
+            for reader in self._readers.values():
+                self._left_over += reader.finish()
+            self._readers.clear()
 
     def view(self) -> InputView:
         """Show its health."""
@@ -157,6 +167,31 @@ class LiveLogs:
 
     def __init__(self, config: Config, since: float) -> None:
         self.logs = [LiveLog(log, index, since) for index, log in enumerate(config.log)]
+
+    def turn_to(self, config: Config, since: float) -> list[Blind]:
+        """Follow the logs of another configuration: those that stay are read on, new ones from `since` on.
+
+        Returns:
+            The end of blindness of logs that nobody follows any more.
+        """
+        known = {log.path: log for log in self.logs}
+        free = 1 + max((log.index for log in self.logs), default=-1)
+        self.logs = []
+        for number, table in enumerate(config.log):
+            log = known.pop(table.path, None)
+            if log is None:
+                log = LiveLog(table, free + number, since)
+            log.read_by(table)
+            self.logs.append(log)
+        for log in known.values():
+            log.close()
+        return [Blind(since, log.path, None) for log in known.values() if log.blindness.reason is not None]
+
+    @property
+    def ended_pipes(self) -> list[int]:
+        """Name the descriptors of pipes from which nothing will come any more."""
+        pipes = [log.follower for log in self.logs if isinstance(log.follower, PipeFollower)]
+        return [pipe.descriptor for pipe in pipes if pipe.status.state is State.ENDED]
 
     @property
     def paths(self) -> list[str]:

@@ -95,6 +95,11 @@ class Journal:
         """Record that the run ends, and up to when it looked."""
         self._write(STOPPED, {"at": at})
 
+    def resize(self, max_bytes: int, keep: int) -> None:
+        """Begin new files at another size from now on, and keep so many older ones."""
+        with self._lock:
+            self._max_bytes, self._keep = max_bytes, keep
+
     def close(self) -> None:
         """Sync and close the file."""
         if self._file >= 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
-from tailhealth.config import STDIN, Config
+from tailhealth.config import STDIN, Config, ConfigError
 from tailhealth.logs.waker import Waker
 from tailhealth.proxies.admin import Access
 from tailhealth.proxies.base import Proxy
@@ -23,14 +23,13 @@ from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
 from tailhealth.service.naming import ConfiguredNames
 from tailhealth.service.reconcile import Reconciler
+from tailhealth.service.reloading import check_reloadable, check_runnable
 from tailhealth.service.schedule import ApplyRules
-from tailhealth.service.state import State
+from tailhealth.service.state import DRY_RUN, State
+from tailhealth.service.systemd import Notices
 from tailhealth.service.worker import Worker
 
 JOURNAL = "journal.jsonl"
-DRY_RUN = "dry-run"
-"""State and journal of a dry run stand in a folder of their own: it must not disturb what a real run left."""
-
 _WAIT = 1.0
 
 
@@ -67,18 +66,35 @@ class Run:
     Args:
         config: The configuration.
         dry_run: Decide, and change nothing.
+        reread: Reads the configuration anew, at a reload.
+        warn: Told of problems, a line each.
+        notices: Tells the service manager how far we are.
         clock: Wall clock in epoch seconds.
 
     Raises:
         ConfigError, StateError, JournalError: It can't start, and says why.
     """
 
-    def __init__(self, config: Config, *, dry_run: bool = False, clock: Callable[[], float] = time.time) -> None:
-        self.stopping = Event()
+    def __init__(
+        self,
+        config: Config,
+        *,
+        dry_run: bool = False,
+        reread: Callable[[], Config] | None = None,
+        warn: Callable[[str], None] = print,
+        notices: Notices | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        check_runnable(config)
         self.problem = ""
         """What could not be put back at the end."""
+        self._stopping = Event()
+        self._reloading = Event()
         self._config = config
         self._dry_run = dry_run
+        self._reread = reread or (lambda: config)
+        self._warn = warn
+        self._notices = notices or Notices({})
         self._parts = ExitStack()
         with ExitStack() as parts:
             self._assemble(parts, SteadyClock(clock))
@@ -90,8 +106,7 @@ class Run:
         self._clock = clock
         self._state = parts.enter_context(State.open(folder))
         self._journal = parts.enter_context(journal_of(config, folder))
-        within = max([config.window.within, *(table.window.within for table in config.pool.values())])
-        self._logs = LiveLogs(config, clock() - within)
+        self._logs = LiveLogs(config, clock() - config.longest_within())
         parts.callback(self._logs.close)
         pipes = [sys.stdin.fileno()] if any(log.path == STDIN for log in config.log) else []
         self.waker = Waker([path for path in self._logs.paths if path != STDIN], pipes=pipes)
@@ -109,6 +124,7 @@ class Run:
             worker=self._worker,
             waker=self.waker,
             clock=clock,
+            dry_run=self._dry_run,
         )
         parts.enter_context(ControlServer(folder, self.controller.submit))
 
@@ -121,16 +137,47 @@ class Run:
     def loop(self) -> None:
         """Run until told to stop, or until every log is at its end; then restore the proxy if the configuration says so."""
         self.controller.start()
+        self._tell_ready()
         try:
-            while not self.stopping.is_set() and not self._logs.ended:
+            while not self._stopping.is_set() and not self._logs.ended:
+                if self._reloading.is_set():
+                    self._reloading.clear()
+                    self._reload()
                 self.controller.turn(_WAIT)
         finally:
+            self._notices.stopping()
             self._end()
 
     def stop(self) -> None:
         """Let the loop end, from any thread or signal handler."""
-        self.stopping.set()
+        self._stopping.set()
         self.waker.wake()
+
+    def reload(self) -> None:
+        """Let the loop reread the configuration, from any thread or signal handler."""
+        self._reloading.set()
+        self.waker.wake()
+
+    def _reload(self) -> None:
+        """Take the configuration over as it is now; one that is wrong, or can't be taken under way, leaves the old one."""
+        self._notices.reloading()
+        try:
+            config = self._reread()
+            check_reloadable(self._config, config)
+        except ConfigError as error:
+            self.controller.refuse(str(error))
+            for line in error.problems:
+                self._warn(f"configuration not taken: {line}")
+        else:
+            self.controller.reconfigure(config)
+            self._config = config
+            self._warn(f"configuration {config.source} taken over")
+        self._tell_ready()
+
+    def _tell_ready(self) -> None:
+        self._notices.ready(following(self._config))
+        if self._notices.problem:
+            self._warn(self._notices.problem)
 
     def _end(self) -> None:
         # Two timeouts: the request that is on its way, and the one that reads back.
@@ -146,15 +193,24 @@ class Run:
             self.problem = f"{restored.why}: run `tailhealth restore` when that is mended"
 
 
+def following(config: Config) -> str:
+    """Say in a line what a run does."""
+    proxy = config.proxy
+    return f"following {', '.join(log.path for log in config.log)}; {proxy.kind} at {proxy.admin}"
+
+
 @contextmanager
-def stopped_by_signals(run: Run) -> Iterator[None]:
-    """Let SIGTERM and SIGINT end a run in order."""
+def led_by_signals(run: Run) -> Iterator[None]:
+    """Let SIGTERM and SIGINT end a run in order, and SIGHUP reread its configuration."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        run.stop()
+    def obey(number: int, frame: FrameType | None) -> None:
+        del frame
+        if number == signal.SIGHUP:
+            run.reload()
+        else:
+            run.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, obey) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:

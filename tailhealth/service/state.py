@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 FILE, LOCK = "state.json", "lock"
+DRY_RUN = "dry-run"
+"""State and journal of a dry run stand in a folder of their own: it must not disturb what a real run left."""
 
 Listing: TypeAlias = tuple[tuple[int, int | None], ...]
 """A list of upstreams as (index in the original, limit) of each."""

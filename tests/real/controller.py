@@ -64,7 +64,16 @@ class Controller:
         self.state = folder / "state"
         self.config = folder / "tailhealth.toml"
         self.config.write_text(config, encoding="utf-8")
+        self.environ: dict[str, str] = {}
+        """What it finds in its environment beside that of the test."""
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the one that runs."""
+        if self._process is None:
+            raise RuntimeError("no controller runs")
+        return self._process.pid
 
     @property
     def journal(self) -> Path:
@@ -75,7 +84,9 @@ class Controller:
         """Start it and wait until it answers on its control socket."""
         command = [sys.executable, "-m", "tailhealth", "run", "-c", str(self.config), *options]
         with (self.folder / "run.log").open("ab") as out:
-            self._process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+            self._process = subprocess.Popen(
+                command, stdout=out, stderr=out, start_new_session=True, env={**os.environ, **self.environ}
+            )
         socket = self.state / ("dry-run" if "--dry-run" in options else "") / SOCKET
         until(lambda: socket.exists() or self._process_ended(), "the control socket", DEADLINE)
         if self._process.poll() is not None:
@@ -87,6 +98,19 @@ class Controller:
     def output(self) -> str:
         """Return what it printed."""
         return (self.folder / "run.log").read_text(encoding="utf-8")
+
+    def reload(self, config: str) -> None:
+        """Give it another configuration and let it reread that."""
+        self.config.write_text(config, encoding="utf-8")
+        os.kill(self.pid, signal.SIGHUP)
+
+    def wait_for_pools(self) -> None:
+        """Wait until it knows the pools of the proxy."""
+        until(lambda: bool(self.status()["view"]["pools"]), "the pools", DEADLINE)
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        """Read the records of a type from its journal."""
+        return [one for one in Reading(self.journal).records() if one["type"] == kind]
 
     def stop(self) -> int:
         """End it with SIGTERM, by force after the deadline; return its exit code."""
