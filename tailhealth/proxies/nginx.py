@@ -16,7 +16,7 @@ import msgspec
 
 from tailhealth.proxies import nginx_main
 from tailhealth.proxies.base import Applied, Change, Conflict, Entry, Fatal, Load, Place, ProxyError, Retryable, Snapshot
-from tailhealth.proxies.nginx_files import File
+from tailhealth.proxies.nginx_files import File, held
 from tailhealth.proxies.nginx_include import ENCODING, Include, Server, entry, own_limit, parse, render
 from tailhealth.proxies.nginx_main import Block, Main, Stray
 from tailhealth.proxies.nginx_names import LookUp, Names, look_up
@@ -79,7 +79,9 @@ class Nginx:
             Retryable: A file is not there, or is being written.
             Forbidden, Refused, Fatal: As they say.
         """
-        self._heal()
+        with held(self._files.values()) as alone:
+            if alone:
+                self._heal()
         main = self.main()
         places = tuple(self._place(block, main) for block in self._files)
         return Snapshot(places, _digest("".join(f"{one.key} {one.version} " for one in places).encode()))
@@ -99,10 +101,19 @@ class Nginx:
             Forbidden, Fatal: As they say.
         """
         began = time.monotonic()
+        with held(self._files.values()) as alone:
+            if not alone:
+                raise Retryable(
+                    "another tailhealth changes the include files, or their folder can't be read: stop the other one"
+                )
+            said = self._applied(changes)
+        return Applied(said, time.monotonic() - began)
+
+    def _applied(self, changes: Sequence[Change]) -> str:
         self._heal()
         rewrites = [one for one in self._rewrites(changes) if one.old != one.new]
         if not rewrites:
-            return Applied("nothing to change", 0.0)
+            return "nothing to change"
         runs(self._setup)
         verdict = asked(self._setup)
         if not verdict.good:
@@ -110,7 +121,7 @@ class Nginx:
         self._replace(rewrites)
         said = self._loaded(rewrites)
         files = ", ".join(str(one.file.path) for one in rewrites)
-        return Applied(f"{files}: {said}", time.monotonic() - began)
+        return f"{files}: {said}"
 
     def _place(self, block: str, main: Main) -> Place:
         file = self._files[block]
@@ -201,6 +212,7 @@ class Nginx:
         for file in dict.fromkeys(self._files.values()):
             old = file.interrupted()
             if old is None:
+                file.tidy()
                 continue
             new = file.read()
             if new == old or _own(file, new) != _own(file, old):

@@ -6,13 +6,36 @@ until nginx runs with the new one. Whoever finds that copy knows that a change w
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
 from tailhealth.proxies.base import Fatal, Forbidden, Retryable
+
+
+@contextmanager
+def held(files: Iterable[File]) -> Iterator[bool]:
+    """Hold the folders of files, so that no other tailhealth changes them or takes a change under way for one that was cut off.
+
+    Yields False if another holds one of them. The system lets go when the process ends, however it ends.
+    """
+    with ExitStack() as stack:
+        yield all(_held(folder, stack) for folder in sorted({one.path.parent for one in files}))
+
+
+def _held(folder: Path, stack: ExitStack) -> bool:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 class File(msgspec.Struct, frozen=True):
@@ -85,7 +108,7 @@ class File(msgspec.Struct, frozen=True):
             raise _error(self.path, error) from error
 
     def done(self) -> None:
-        """Drop the copy: nginx runs with the file.
+        """Drop the copy: nginx runs with the file. Drop also what a killed write left.
 
         Raises:
             Forbidden, Fatal: It can't be removed.
@@ -96,6 +119,17 @@ class File(msgspec.Struct, frozen=True):
             self._sync()
         except OSError as error:
             raise _error(self.path, error) from error
+
+    def tidy(self) -> None:
+        """Drop what a write left that was killed before it had changed anything.
+
+        Raises:
+            Forbidden, Fatal: It can't be removed.
+        """
+        try:
+            self._beside.unlink(missing_ok=True)
+        except OSError as error:
+            raise _error(self._beside, error) from error
 
     def _put(self, target: Path, text: bytes) -> None:
         beside = self._beside

@@ -90,8 +90,8 @@ def reload(setup: Setup) -> str:
     if code != 0:
         raise _failed(setup, output)
     _see(setup, running, before, logs)
-    leaving = len(workers(running).leaving)
-    return "reloaded" + (f", {leaving} old workers still finish requests" if leaving else "")
+    leaving = len(workers(running).leaving - before)
+    return "reloaded" + (f", {leaving} old workers of earlier reloads still finish requests" if leaving else "")
 
 
 def words(output: str) -> str:

