@@ -55,11 +55,15 @@ def optional(value: object) -> int | None:
     Raises:
         ValueError: It is there, and no whole number.
     """
+    if type(value) is int:
+        return value
     return None if value is None or value is UNSET or value in ("", "-") else integer(value)
 
 
 def retried(value: object) -> bool:
     """Tell whether a number of retries is above zero; what is no number says nothing."""
+    if value == 0:
+        return False
     try:
         return bool(optional(value))
     except ValueError:

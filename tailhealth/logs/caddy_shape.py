@@ -86,6 +86,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 BUILT_IN = frozenset({"time", "logger", "message", "request", "body_bytes", "request_time", "status"})
 """Fields that Caddy writes itself: of a key that stands twice the first is Caddy's, the second was appended (case 57)."""
 
+_NEEDED = ("time", "logger", "message", "request", "status", "upstream", "header_time")
+_KEY = re.compile(rb'"([\w@.-]{1,32})":')
 _NOTHING = (UNSET, None, 0)
 """What a field holds that is absent, or may be."""
 _IN_REQUEST = frozenset({"method", "path", "host", "client"})
@@ -126,21 +128,42 @@ class Shape:
         )
         self.decoder = cast("msgspec.json.Decoder[Line]", msgspec.json.Decoder(kind))
         chosen = set(self.names.values())
-        others = {name for field, names in NAMES.items() if field not in self.mapped for name in names if name not in chosen}
-        self.elsewhere = re.compile(rb'"(?:' + "|".join(map(re.escape, sorted(others))).encode() + rb')":')
-        """Finds a field under a usual name that is not the one the decoder looks for."""
-        self.counted = [b'"' + keys[field].encode() + b'":' for field in sorted(BUILT_IN)]
-        """Built-in keys as they stand in a line: each may occur once."""
+        others = {name for field, names in NAMES.items() if field not in self.mapped for name in names} - chosen
+        self._others = frozenset(name.encode() for name in others)
+        """Usual names of fields that the decoder does not look for."""
+        self._own = [keys[field].encode() for field in sorted(BUILT_IN)]
+        """Keys that Caddy writes itself: each may stand once."""
+        self._vital = [b'"' + keys[field].encode() + b'":' for field in ("status", "request_time")]
 
     def durations_are_seconds(self) -> None:
         """Decode durations as plain numbers from now on."""
         self.in_seconds = True
         self._build()
 
-    def is_repeated(self, text: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Tell whether a built-in key may stand twice in the line from `start` to `end`."""
-        stop = len(text) if end is None else end
-        return any(text.count(key, start, stop) > 1 for key in self.counted)
+    def is_odd(self, line: bytes) -> bool:
+        """Tell whether the decoder may misread a line: a built-in key stands twice, or a field under another usual name."""
+        keys = _KEY.findall(line)
+        return not self._others.isdisjoint(keys) or any(keys.count(key) > 1 for key in self._own)
+
+    def is_repeated(self, line: bytes) -> bool:
+        """Tell whether a built-in key may stand twice in a line."""
+        keys = _KEY.findall(line)
+        return any(keys.count(key) > 1 for key in self._own)
+
+    def is_vital_repeated(self, text: bytes, start: int, end: int) -> bool:
+        """Tell whether status or duration may stand twice in the line from `start` to `end`."""
+        first, second = self._vital
+        return text.count(first, start, end) > 1 or text.count(second, start, end) > 1
+
+    def is_misread(self, record: Line, line: bytes) -> bool:
+        """Tell whether the decoder misread a line that may be held against an upstream.
+
+        Status and duration are searched for repeated keys, and all keys where a field is absent that other lines have.
+        """
+        if self.is_vital_repeated(line, 0, len(line)):
+            return True
+        absent = any(getattr(record, field) is UNSET for field in _NEEDED if field not in self._unseen)
+        return absent and not self._others.isdisjoint(_KEY.findall(line))
 
     def observe(self, members: Mapping[str, Any]) -> None:
         """Learn the names that a line of Caddy's uses, where the usual ones have not been seen in this file."""

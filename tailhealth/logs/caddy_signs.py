@@ -63,8 +63,7 @@ class Signs:
             self.times((at,))
         if not self.upstream_key and self._records >= ENOUGH:
             self._missing_upstream()
-        if not self.below_500 and self._records >= FILTERED_RECORDS and at - self._from >= FILTERED_SPAN:
-            self._tally.hints["level_filter"] = hint("level_filter")
+        self._ask_level(at)
 
     def attributed(self, line: Line) -> None:
         """Take one access record that names its upstream."""
@@ -76,12 +75,25 @@ class Signs:
             if not self.header_key and not self.roundtrips and self._without_header >= ENOUGH:
                 self._tally.hints["no_header_time"] = hint("no_header_time")
 
-    def good(self, attempts: list[Attempt]) -> None:
-        """Take attempts whose records have all that is recommended, and a status below 500."""
-        self.upstream_key = self.header_key = self.below_500 = True
+    def plain(self, attempts: list[Attempt], *, below_500: bool) -> None:
+        """Take attempts whose records have all that is recommended; `below_500`: some have a status below 500."""
+        self.upstream_key = self.header_key = True
+        self.below_500 |= below_500
         self._records += len(attempts)
+        if self._from is None:
+            self._from = attempts[0].ended
         if self._times is not None:
             self.times([attempt.ended for attempt in attempts])
+        self._ask_level(attempts[-1].ended)
+
+    def _ask_level(self, at: float) -> None:
+        if (
+            not self.below_500
+            and self._records >= FILTERED_RECORDS
+            and self._from is not None
+            and at - self._from >= FILTERED_SPAN
+        ):
+            self._tally.hints["level_filter"] = hint("level_filter")
 
     def times(self, times: Iterable[float]) -> None:
         """Note when records stand until sampling is found or there were enough of them."""

@@ -8,6 +8,8 @@ SURELY_MS = 1_000
 """No request takes under 1,000 ns: a whole number below this counts milliseconds."""
 LIKELY_NS = 3_600_000
 """A whole number from this on is taken as nanoseconds (a few ms) and not as milliseconds (over an hour), until proof."""
+SURELY_FINITE = 1e15
+"""No duration is longer."""
 APART = 1e4
 """One duration counted in ms and in ns differs by a million: a number this many times the header's ms counts ns."""
 
@@ -37,6 +39,8 @@ class DurationUnit:
         Raises:
             ValueError: It is no duration.
         """
+        if type(value) is float and self.unit == "s" and 0.0 <= value <= SURELY_FINITE:
+            return value
         if self.unit is None or self.assumed:
             self._tell(value, header)
         if self.unit is None and isinstance(value, int | float) and value > 0:
