@@ -104,9 +104,9 @@ def test_an_address_that_is_not_listed_has_none_in_flight() -> None:
 
 def test_only_more_than_before_asks() -> None:
     """A trip arises at a sample that shows more stalled ones; the same number again asks nothing."""
-    told = story().polls(a=3).at(0.5).answers("a", times=20, status=429)
-    told.at(60.0).answers("a", times=2).at(120.5).polls(a=3).at(180.0).polls(a=23).at(301.0)
-    told.expects_nothing()
+    told = Story("a", "b", settings=rules(guard=UNGUARDED, bad=BadRules(stalled_after=10.0)))
+    told.at(0.0).answers("a", times=20).polls(a=5).at(10.0).polls(a=5).at(40.0).polls(a=5).at(45.0).polls(a=6).expects_nothing()
+    told.at(55.0).polls(a=6).expects(EJECT, "a", Reason.RATIO)
 
 
 def test_what_was_in_flight_at_a_readmission_is_no_evidence() -> None:
