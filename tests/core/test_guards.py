@@ -213,20 +213,24 @@ def test_observe_decides_and_marks() -> None:
     Story(pool("a")).fails("a", times=4).expects(WITHHELD, "a", Reason.MAX_EJECTED, enforced=True)
 
 
+def two_bad_ones() -> Story:
+    """Return a pool in which `a` and `d` have begun to fail, while `b` does well."""
+    told = Story("a", "b", "c", "d", settings=rules(guard=GuardRules(settle=0.0))).at(10.0).answers("b", times=8)
+    told.fails("a", times=4).expects(WITHHELD, "a", Reason.COMMON_CAUSE)
+    return told.fails("d", times=8).expects(WITHHELD, "d", Reason.COMMON_CAUSE)
+
+
 @pytest.mark.parametrize("held_down", [False, True])
 def test_only_serving_peers_are_compared(held_down: bool) -> None:
     """What is out, by us or by the proxy's own checks, says nothing about what is normal now."""
-    told = Story("a", "b", "c", "d").at(0.0).fails("d", times=8).expects(WITHHELD, "d", Reason.COMMON_CAUSE)
+    told = two_bad_ones()
     if held_down:
         told.names(pool("a", "b", "c", PoolMember("d", held_down=True)))
     else:
         told.orders(Verb.EJECT, "d").expects(EJECT, "d", Reason.OPERATOR)
-    told.at(10.0).answers("b", times=8).fails("a", times=4).expects(WITHHELD, "a", Reason.COMMON_CAUSE)
-    told.at(11.0).fails("a", times=3).at(12.0).answers("b", times=4).fails("a").expects(EJECT, "a", Reason.RATIO)
+    told.at(11.0).fails("a", times=4).expects_nothing().at(12.0).fails("a").expects(EJECT, "a", Reason.RATIO)
 
 
 def test_the_same_peers_while_they_serve() -> None:
     """In rotation, a peer as bad as that holds the trip: the limit is a tenth."""
-    told = Story("a", "b", "c", "d").at(0.0).answers("b").fails("d", times=8).expects(WITHHELD, "d", Reason.COMMON_CAUSE)
-    told.at(10.0).answers("b", times=8).fails("a", "d", times=4).expects(WITHHELD, "a", Reason.COMMON_CAUSE)
-    told.at(11.0).fails("a", times=3).at(12.0).fails("a").expects_nothing()
+    two_bad_ones().at(11.0).fails("a", times=4).at(12.0).fails("a").expects_nothing()
