@@ -53,7 +53,7 @@ class Attempts:
         balancer with one peer left. Of the tries of one upstream that got no success, only the last counts: at most one bad
         outcome per line and upstream.
         """
-        response, request = response_of(row), request_of(row)
+        response, (method, host, uri, peer, port, size) = response_of(row), request_of(row)
         ended, offset = written
         slack = self._slack(row, tries)
         made: list[Attempt] = []
@@ -71,12 +71,12 @@ class Attempts:
                         blamed.add(address)
                     stream, grpc, again = response if one.last else NOTHING
                     duration = one.duration
-                    made.append(
-                        Attempt(
-                            *(ended, address, end, begun - slack, status, one.header, one.header_came, duration, *request),
-                            *(stream, grpc, again, Origin.ACCESS, self._file, offset, duration),
-                        )
-                    )
+                    # fmt: off
+                    made.append(Attempt(
+                        ended, address, end, begun - slack, status, one.header, one.header_came, duration, method, host, uri,
+                        peer, port, size, stream, grpc, again, Origin.ACCESS, self._file, offset, duration,
+                    ))
+                    # fmt: on
             followed_by, ended = (address, one.group), begun
         made.reverse()
         return made
@@ -90,4 +90,7 @@ class Attempts:
         waited = self._lists.times("request_time", row.request_time, 1)[0]
         if waited is ABSENT or waited is None:
             return 0.0
-        return max(0.0, float(waited) - sum(one.length for one in tries))
+        slack = float(waited)
+        for one in tries:
+            slack -= one.length
+        return max(0.0, slack)

@@ -120,7 +120,7 @@ def _grpc(value: Any) -> int | None:
 def _count(value: Any) -> int:
     """Read a size; one that can't be read is none, since nothing but a latency rule asks for it."""
     try:
-        return max(0, integer(value))
+        return int(value) if type(value) is str and value.isdecimal() else max(0, integer(value))
     except ValueError:
         return 0
 

@@ -17,7 +17,8 @@ PREFIXES = (b"escape=json", b"escape=default", b"escape=none")
 """What an nginx that does not know `escape=` prints before each line."""
 
 _HEX = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|.)", re.DOTALL)
-_BARE = re.compile(rb'("[^"\\:,{}\[\]]{1,80}"\s*:)([-0-9., :]*?)\s*(?=,\s*"|[}\]])')
+_BARE = re.compile(rb'("[^"\\:,{}\[\]]{1,80}"\s*+:)([-0-9., :]*+)(?=["}\]])')
+"""A key and whatever of a bare value follows it. Possessive: a hostile line may be long and must not be searched twice."""
 _TRAILING_COMMA = re.compile(rb",\s*\}\s*\Z")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]"]', re.DOTALL)
 
@@ -57,7 +58,12 @@ def quoted(line: bytes) -> bytes:
 
 
 def _quote(found: re.Match[bytes]) -> bytes:
-    return found[1] + b'"' + found[2].strip() + b'"'
+    key, value = found[1], found[2].strip()
+    comma = b"," if value.endswith(b",") else b""
+    if not comma and found.string[found.end() : found.end() + 1] == b'"':
+        # The value is a text, and quoted.
+        return found[0]
+    return key + b'"' + value.removesuffix(b",").rstrip() + b'"' + comma
 
 
 def occurrences(line: bytes, name: str) -> int:

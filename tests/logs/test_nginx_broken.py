@@ -6,6 +6,7 @@ import pytest
 
 from tailhealth.core.model import Attempt, End
 from tailhealth.logs.nginx import NginxReader
+from tailhealth.logs.nginx_text import quoted
 from tailhealth.logs.reading import Tally
 from tailhealth.logs.rules import LogRules
 from tests.logs.nginx_lines import BASE, attempts, line, only, read
@@ -36,6 +37,29 @@ def test_numbers_without_quotes_among_good_lines() -> None:
     events, tally = read(BARE % (b"200", b"10.9.0.1:80", b"200", b"0.1"))
 
     assert (len(events), "unquoted" in tally.hints) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("bare", "whole"),
+    [
+        (b'{"a":-,"b":,"c":}', b'{"a":"-","b":"","c":""}'),
+        (b'{"a": 1, 2 : 3 , "b": "x" , "c": 5 }', b'{"a":"1, 2 : 3","b": "x" , "c":"5"}'),
+        (b'{"a":10.0.0.1:80,"b":009}', b'{"a":"10.0.0.1:80","b":"009"}'),
+        (b'{"a":"1","b":[1,2],"c":null,"d":{"e":-}}', b'{"a":"1","b":[1,2],"c":null,"d":{"e":"-"}}'),
+        (b'{"a":1,}', b'{"a":"1"}'),
+    ],
+)
+def test_what_is_quoted(bare: bytes, whole: bytes) -> None:
+    """Bare numbers, lists, addresses, dashes and gaps get quotes; texts, arrays and words do not."""
+    assert quoted(bare) == whole
+
+
+@pytest.mark.parametrize("filler", [b" ", b", ", b"-", b'"a":', b'\\"', b'"":,', b'"', b"\\x22", b"{", b'{"a":['])
+def test_long_hostile_lines_are_read_in_linear_time(filler: bytes) -> None:
+    """A line of a megabyte that is almost JSON takes no more than its share: the time limit of the suite is the judge."""
+    _, tally = read(b'{"a":-' + filler * (1_000_000 // len(filler)) + b"x}\n" + line())
+
+    assert tally.records + tally.skipped.total() >= 1
 
 
 def test_trailing_comma() -> None:
