@@ -83,7 +83,10 @@ class CaddyReader:
         start = 0
         while start < len(block):
             end = block.rfind(b"\n", start, start + BLOCK) + 1 or block.find(b"\n", start) + 1 or len(block)
-            self._block(block[start:end], offset + start, now, events)
+            if end - start > MAX_LINE:
+                events += self.read_line(block[start:end], offset + start, now)
+            else:
+                self._block(block[start:end], offset + start, now, events)
             start = end
         return events
 

@@ -62,7 +62,7 @@ class Records:
             raise ValueError("an access line without a status")
         header = self._field(line.header_time, "header_time", names)
         own = self._field(line.response_time, "response_time", names)
-        whole = self.unit.seconds(present(line.request_time), header if status != SWITCHING_PROTOCOLS else None)
+        whole = self._whole(line, header)
         waited = own if retried(line.retries) else whole
         answer = answer_of(line, status, header, waited)
         request = line.request if isinstance(line.request, Request) else _NO_REQUEST
@@ -165,12 +165,15 @@ class Records:
 
     def took(self, line: Line) -> float | None:
         """Return the whole duration of a line, None if it has none that can be read."""
-        if self.unit.unit is None and line.status == SWITCHING_PROTOCOLS:
-            return None  # the lifetime of a connection tells nothing of the unit
         try:
-            return self.unit.seconds(present(line.request_time))
+            return self._whole(line, None)
         except ValueError:
             return None
+
+    def _whole(self, line: Line, header: float | None) -> float | None:
+        if self.unit.unit is None and line.status == SWITCHING_PROTOCOLS and not isinstance(line.request_time, str):
+            return None  # the lifetime of a connection tells nothing of the unit
+        return self.unit.seconds(present(line.request_time), header)
 
     def scale(self, field: str, names: dict[str, str]) -> float | None:
         """Return the seconds that a number in an appended field counts; None while that is unknown."""

@@ -55,6 +55,8 @@ class DurationUnit:
             self.unit, self.assumed = "s", False
         elif not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             return
+        elif header is not None and value + 1 < header * 1e3:
+            self.unit, self.assumed = "s", True  # as milliseconds it would be shorter than its header took
         elif value < SURELY_MS:
             self.unit, self.assumed = "ms", True
         elif self.unit is None and header:
