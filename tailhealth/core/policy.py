@@ -44,18 +44,23 @@ def _is_long(row: Stretch, limit: int | None, clients: int) -> bool:
     return limit is not None and row.attempts >= limit and row.clients >= clients
 
 
-def time_out(upstream: str, strikes: int, at: float, rules: EjectRules) -> float:
-    """Return for how many seconds an upstream goes out: longer with each strike, up to the cap, then jitter.
-
-    The jitter comes from the arguments alone, so that the same log always gives the same times.
-    """
+def base_time(strikes: int, rules: EjectRules) -> float:
+    """Return for how many seconds an upstream goes out, before jitter."""
     grown = min(rules.base, rules.cap)
     for _ in range(strikes):
         if grown >= rules.cap:
             break
         grown = min(grown * rules.backoff, rules.cap)
+    return grown
+
+
+def time_out(upstream: str, strikes: int, at: float, rules: EjectRules) -> float:
+    """Return for how many seconds an upstream goes out: longer with each strike, up to the cap, then jitter.
+
+    The jitter comes from the arguments alone, so that the same log always gives the same times.
+    """
     digest = blake2b(f"{upstream}\0{strikes}\0{at!r}".encode(), digest_size=8).digest()
-    return grown * (1 + rules.jitter * (int.from_bytes(digest) / 2**64))
+    return base_time(strikes, rules) * (1 + rules.jitter * (int.from_bytes(digest) / 2**64))
 
 
 def matches_any(address: str, patterns: Iterable[str]) -> bool:
