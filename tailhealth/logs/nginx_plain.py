@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailhealth.core.model import Attempt, End, Origin
 from tailhealth.logs.nginx_lists import LONGEST
-from tailhealth.logs.nginx_request import STATUSES, request_of, response_of
+from tailhealth.logs.nginx_request import NOTHING, STATUSES, Response, request_of, response_of
 from tailhealth.logs.nginx_shape import ABSENT
 from tailhealth.logs.nginx_time import MILLISECONDS
 from tailhealth.logs.nginx_try import CLIENT_LEFT, plain_end
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from tailhealth.logs.nginx_time import Times
     from tailhealth.logs.reading import Event, Tally
 
+KEPT = 1000
+"""So many different answers are remembered."""
+told = attrgetter("content_type", "grpc_status", "grpc_trailer", "retry_after")
+"""What a row says of its answer, but for the status."""
 UNIX = len("unix:")
 
 
@@ -50,6 +55,8 @@ class Plain:
         self._times = times
         self._future = future
         self._tally = tally
+        self._answers: dict[Any, Response] = {}
+        """What lines told of their answers, by the words that told it: there are few."""
 
     def take(self, block: Block, first: int, now: float | None, events: list[Event]) -> int:
         """Take the rows of a block from index `first` on; return the index of the first that is not plain."""
@@ -66,9 +73,16 @@ class Plain:
             self._tally.attempts += made
         return first + made
 
+    def _answer(self, row: Any) -> Response:
+        if len(self._answers) >= KEPT:
+            self._answers.clear()
+        answer = self._answers[told(row)] = response_of(row)
+        return answer
+
     def _take(self, block: Block, first: int, now: float | None, events: list[Event]) -> None:
         lone, when, keep, file = self._lists.lone, self._times.read, events.append, self._file
         access, cut, answered = Origin.ACCESS, End.CUT, End.ANSWERED
+        answers = self._answers
         silent, text, port_is_told, size_is_told, numeric = block.shape.flags
         earliest, last = (FIRST_EPOCH if now is None else now - DELAYED), self._future.reference(now)
         base, start = block.offset, block.start(first)
@@ -96,7 +110,7 @@ class Plain:
                 size = int(row.body_bytes) if size_is_told else 0
             else:
                 method, host, uri, peer, port, size = request_of(row)
-            stream, grpc, again = (False, None, False) if silent else response_of(row)
+            stream, grpc, again = NOTHING if silent else answers.get(told(row)) or self._answer(row)
             begun = at - (waited if waited > duration else duration)  # noqa: FURB136 - max() takes twice as long
             status = None if came is False else status
             # fmt: off
