@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tailhealth.logs.disk import Disk, OpenFile, Stat
-from tailhealth.logs.family import Family, Member, oldest_first
+from tailhealth.logs.family import Family, Member, MovedError, oldest_first
 from tailhealth.logs.generation import HEAD_BYTES, Position, digest, head_of
 from tailhealth.logs.memory import Memory
 from tailhealth.logs.source import PackedSource, PlainSource, Source
@@ -21,10 +21,6 @@ def name_of(source: Source) -> str:
         return source.file.fingerprint
     beginning = source.opened.read_at(0, HEAD_BYTES)
     return digest(head_of(beginning) or beginning)
-
-
-class MovedError(Exception):
-    """A generation changed its name between being listed and being opened: look again."""
 
 
 class Opened(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailhealth.logs.arrival import Opened
 from tailhealth.logs.disk import Disk, OpenFile, Stat
-from tailhealth.logs.family import Member, oldest_first, unpacked_blocks
+from tailhealth.logs.family import Member, MovedError, oldest_first, unpacked_blocks
 from tailhealth.logs.following import Begin, Since, Start
 from tailhealth.logs.generation import CONTEXT_BYTES, Position, digest
 from tailhealth.logs.lines import MAX_LINE, LineCutter
@@ -28,6 +28,7 @@ def starting_point(
         disk: The file system.
 
     Raises:
+        MovedError: A generation changed its name meanwhile.
         OSError: A file can't be read.
     """
     if isinstance(start, Begin) or first is None:
@@ -60,7 +61,9 @@ def _position(member: Member, start: Since, disk: Disk) -> Position | None:
         return None
     try:
         file = disk.open(member.path)
-    except (FileNotFoundError, PermissionError):
+    except FileNotFoundError as error:
+        raise MovedError(member.path) from error
+    except PermissionError:
         return None
     try:
         found = _first_plain(file, start) if member.packing is None else _first_packed(file, start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -13,6 +14,11 @@ from tailhealth.logs.rolled import age_order, is_rolled, live_name
 
 MAX_MEMBERS = 2000
 """Of a folder with more generations than this, the newest by time of change are looked at."""
+_TRIES = 5
+
+
+class MovedError(Exception):
+    """A generation changed its name between being listed and being opened: look again."""
 
 
 class Member(NamedTuple):
@@ -50,28 +56,47 @@ class Family:
         lies or lay.
 
         Raises:
-            OSError: A folder can't be listed, or a file can't be read for another reason than that it has just gone or
-                is not ours to read.
+            MovedError: Names change faster than they can be looked at.
+            OSError: A folder can't be listed, or a file can't be read for another reason than that it is not ours to read.
         """
         positions = list(positions)
+        gone: set[str] = set()
+        for _ in range(_TRIES):
+            members, missing = self._members(positions)
+            if missing <= gone:
+                # None, or links that lead nowhere.
+                return members
+            # Renamed or compressed since the folder was listed: under its new name it would be missed.
+            gone = missing
+        raise MovedError(self._path)
+
+    def _members(self, positions: list[Position]) -> tuple[list[Member], set[str]]:
+        """The generations, and names that were listed and led nowhere when they were looked at."""
         found: dict[tuple[int, int], tuple[str, Stat]] = {}
+        missing: set[str] = set()
         for path in self._paths(positions):
-            try:
-                stat = self._disk.stat(path)
-            except (FileNotFoundError, PermissionError):
-                continue
-            if stat.regular:
-                found.setdefault((stat.device, stat.inode), (path, stat))
+            with suppress(PermissionError):
+                try:
+                    stat = self._disk.stat(path)
+                except FileNotFoundError:
+                    missing.add(path)
+                    continue
+                if stat.regular:
+                    found.setdefault((stat.device, stat.inode), (path, stat))
         newest = sorted(found.values(), key=lambda item: item[1].modified)[-MAX_MEMBERS:]
         before, self._prints = self._prints, {}
         members = []
         for path, stat in newest:
             key = (stat.device, stat.inode, stat.size, stat.modified)
-            told = before.get(key) or self._told(path)
-            if told is not None:
+            with suppress(PermissionError):
+                try:
+                    told = before.get(key) or self._told(path)
+                except FileNotFoundError:
+                    missing.add(path)
+                    continue
                 self._prints[key] = told
                 members.append(Member(path, stat, *told))
-        return members
+        return members, missing
 
     def _paths(self, positions: list[Position]) -> list[str]:
         real = self._disk.resolve(self._path)
@@ -98,11 +123,8 @@ class Family:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
 
-    def _told(self, path: str) -> tuple[str, Packing | None] | None:
-        try:
-            opened = self._disk.open(path)
-        except (FileNotFoundError, PermissionError):
-            return None
+    def _told(self, path: str) -> tuple[str, Packing | None]:
+        opened = self._disk.open(path)
         try:
             beginning, packing = unpacked_beginning(opened)
         finally:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
-from tailhealth.logs.arrival import Arrival, Layout, MovedError, Scene, opened_as
+from tailhealth.logs.arrival import Arrival, Layout, Scene, opened_as
 from tailhealth.logs.beginning import starting_point
 from tailhealth.logs.checkpoint import Checkpoint
 from tailhealth.logs.disk import Disk, LocalDisk, OpenFile, Stat
-from tailhealth.logs.family import Family
+from tailhealth.logs.family import Family, MovedError
 from tailhealth.logs.following import Counts, End, Gap, GapKind, Start, State, Status
 from tailhealth.logs.lines import MAX_LINE
 from tailhealth.logs.memory import Memory
@@ -145,10 +144,11 @@ class Follower:
         try:
             stat = self._disk.stat(self.path)
         except OSError as error:
-            self._look_first(None)
             self._trouble(error)
-            return error.errno not in _ABSENT or self._search()
-        self._look_first(stat)
+            absent = error.errno in _ABSENT
+            return not absent or (self._surveyed(None) and self._search())
+        if not self._surveyed(stat):
+            return False
         if not stat.regular:
             self._say(State.UNREADABLE, "not a regular file; a pipe is read from standard input, with the path -")
             return True
@@ -167,16 +167,17 @@ class Follower:
         here.refresh(stat)
         return True
 
-    def _look_first(self, stat: Stat | None) -> None:
+    def _surveyed(self, stat: Stat | None) -> bool:
         """What lies beside the log at the very first look is old; a file that isn't there yet will be new."""
-        if self._looked:
-            return
-        self._looked = True
-        self._first = stat
-        if not self._begun:
-            with suppress(OSError):  # the folder is listed again when a file is opened, and then trouble is told
-                self._memory.know(member.fingerprint for member in self._family.members())
-            self._begun = stat is None
+        if not self._looked:
+            try:
+                members = [] if self._begun else self._family.members()
+            except MovedError:
+                return False
+            self._memory.know(member.fingerprint for member in members)
+            self._looked, self._first = True, stat
+            self._begun = self._begun or stat is None
+        return True
 
     def _arrive(self) -> None:
         for _ in range(_TRIES):

@@ -4,7 +4,7 @@ Run it as `python -m tests.bench.rotation [--rotations N] [--rate N] [--seed N] 
 no follower could know of them: written to a file that was deleted, and
 
 * the follower says so by a gap of that generation, or
-* it never saw the file: created and deleted between two looks, or
+* it never saw the file: created and deleted while none was up, or
 * it saw it, but was killed before it could save that it had, and the file was gone when the next one began.
 """
 
@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,6 +35,8 @@ TICK = 0.005
 """Seconds between two lots of lines."""
 UNSAVED = 1.5
 """Seconds after its creation in which a generation may stand in no checkpoint: saved every second, looked at a bit later."""
+SURELY_SEEN = 0.5
+"""Seconds within which a follower that is up must have looked at a file."""
 DRAIN = 60.0
 """Seconds that the last follower may take to read the rest."""
 
@@ -91,8 +94,8 @@ class Followers:
     """One follower after the other, each ended at a moment that the dice choose."""
 
     def __init__(self, folder: Path, plan: Plan, dice: random.Random) -> None:
-        self.outputs: list[tuple[Path, float | None]] = []
-        """What each one printed, and when it was killed, if it was."""
+        self.outputs: list[tuple[Path, float, bool]] = []
+        """What each one printed, when it ended, and whether it was killed."""
         self._folder = folder
         self._plan = plan
         self._dice = dice
@@ -126,7 +129,7 @@ class Followers:
 
     def _arrived(self, number: int) -> bool:
         wanted = f" {number}\n"
-        return any(path.exists() and wanted in path.read_text() for path, _ in self.outputs)
+        return any(path.exists() and wanted in path.read_text() for path, _, _ in self.outputs)
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
         pause = threading.Event()
@@ -141,10 +144,11 @@ class Followers:
         events = "events" if self._plan.events else "no-events"
         log, state = self._folder / "logs" / NAME, self._folder / "follow.json"
         self._process = subprocess.Popen([sys.executable, str(FOLLOWER), str(log), str(output), str(state), events])
-        self.outputs.append((output, None))
+        self.outputs.append((output, inf, False))
 
     def _end(self, *, killed: bool) -> None:
         assert self._process is not None
+        ended = time.monotonic()
         if killed:
             self._process.kill()
         else:
@@ -152,7 +156,7 @@ class Followers:
         code = self._process.wait(DRAIN)
         if not killed and code != 0 and self.outputs[-1][0].exists():
             raise RuntimeError(f"the follower ended with {code}")
-        self.outputs[-1] = self.outputs[-1][0], time.monotonic() if killed or code else None
+        self.outputs[-1] = self.outputs[-1][0], ended, killed or code != 0
         self._process = None
 
 
@@ -196,13 +200,18 @@ class Arrived:
     repeated: int = 0
     repeated_after_stop: int = 0
     kills: list[float] = field(default_factory=list)
+    lives: list[tuple[float, float]] = field(default_factory=list)
+    """From when to when a follower was up."""
 
-    def read(self, text: str) -> None:
-        """Take one follower's output."""
+    def read(self, text: str, ended: float) -> None:
+        """Take the output of one follower."""
         for line in text.splitlines(keepends=True):
             if not line.endswith("\n"):
                 return  # a kill cut the line off: it was not delivered
             words = line.split()
+            if words[0] == "up":
+                self.lives.append((float(words[1]), ended))
+                continue
             if words[0] == "gap":
                 self.gaps[words[1]] += 1
                 self.gapped.add(words[2])
@@ -217,10 +226,9 @@ class Arrived:
 
 def _compared(writer: Writer, followers: Followers) -> Outcome:
     arrived = Arrived()
-    for output, killed_at in followers.outputs:
-        arrived.read(output.read_text() if output.exists() else "")
-        if killed_at is not None:
-            arrived.kills.append(killed_at)
+    for output, ended, killed in followers.outputs:
+        arrived.read(output.read_text() if output.exists() else "", ended)
+        arrived.kills += [ended] * killed
     times = Counter(arrived.places.values())
     seen = {fingerprint for fingerprint, _ in arrived.places}
     missing: Counter[str] = Counter()
@@ -251,7 +259,8 @@ def _excuse(generation: Generation, arrived: Arrived, seen: set[str]) -> str:
     if generation.fingerprint in arrived.gapped:
         return "named"
     if generation.fingerprint not in seen:
-        return "unseen"
+        overlaps = [min(generation.ended, down) - max(generation.began, up) for up, down in arrived.lives]
+        return "lost" if max(overlaps, default=0.0) > SURELY_SEEN else "unseen"
     unsaved = any(0 <= killed - generation.began <= UNSAVED for killed in arrived.kills)
     return "forgotten" if unsaved else "lost"
 

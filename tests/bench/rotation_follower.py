@@ -1,7 +1,7 @@
 """The follower's side of the rotation torture: a process that is stopped and killed at any moment.
 
-Writes one line per delivered log line to its output, `<fingerprint> <offset> <number>`, one `gap` line per gap, and saves its
-checkpoint once a second and when it is stopped.
+Writes one line per delivered log line to its output, `<fingerprint> <offset> <number>`, one `gap` line per gap, and an `up`
+line when it has looked for the first time. Saves its checkpoint once a second and when it is stopped.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def main(log: str, output: str, state: str, events: str) -> None:
     saved_at = -SAVE_EVERY  # at once: until then nothing is known of what is older
     gaps = 0
     with Path(output).open("a", encoding="ascii") as out:
+        _tell(out, follower.poll())
+        out.write(f"up {time.monotonic()}\n")
         while True:
             last = bool(stopped)
             _tell(out, follower.poll())

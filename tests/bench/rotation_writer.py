@@ -9,6 +9,7 @@ import shutil
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 
 import zstandard
@@ -39,6 +40,7 @@ class Generation:
     numbers: list[int] = field(default_factory=list)
     deleted: bool = False
     began: float = field(default_factory=time.monotonic)
+    ended: float = inf
 
     @property
     def fingerprint(self) -> str:
@@ -108,6 +110,7 @@ class Writer:
                 log.rename(rolled)
                 self._old, self._late = self._file, 30
                 self._file = self._create()
+        self.generations[-1].ended = time.monotonic()
         self.generations.append(Generation())
         if kind is not Kind.DELETE:
             self._plain.append(rolled)

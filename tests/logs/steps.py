@@ -49,6 +49,9 @@ class StagedDisk(LocalDisk):
     sizes: dict[str, list[int]] = field(default_factory=dict)
     """What the next calls of `stat` on a path give as size."""
 
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
+    """What happens right after the next listings of a folder, one by one."""
+
     def fail(self, call: str) -> None:
         """Raise the next error that is due for a call."""
         if pending := self.faults.get(call):
@@ -77,7 +80,10 @@ class StagedDisk(LocalDisk):
 
     def entries(self, folder: str) -> list[Entry]:
         """See `Disk`."""
-        return [Entry(name, self.inodes.get(inode, inode)) for name, inode in super().entries(folder)]
+        found = [Entry(name, self.inodes.get(inode, inode)) for name, inode in super().entries(folder)]
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        return found
 
 
 class StagedFile(LocalFile):

@@ -248,3 +248,52 @@ def test_it_can_start_at_a_time_in_this_file_or_in_those_before_it(
     log.write(7)
     assert numbers(follower.poll()) == [7]
     assert follower.counts.gaps == 0
+
+
+@pytest.mark.parametrize("times", [1, 3, 4])
+@pytest.mark.parametrize("packed", [False, True])
+def test_rotations_while_it_looks_around_change_nothing(log: Log, times: int, *, packed: bool) -> None:
+    """The folder may change between any two of the follower's calls: it looks again, and nothing is skipped."""
+    rolls = iter(range(100))
+
+    def rotate() -> None:
+        roll = next(rolls)
+        rolled = log.path.with_name(f"access-2026-11-30T00-53-20.{roll:03}.log")
+        log.path.rename(rolled)
+        if packed:
+            rolled.with_name(rolled.name + ".gz").write_bytes(gzip.compress(rolled.read_bytes()))
+            rolled.unlink()
+        log.write(roll + 2)
+
+    log.write(1)
+    follower = log.follow(Begin())
+    found = numbers(follower.poll())
+    rotate()
+    rotate()
+    log.disk.meanwhile = [rotate] * times
+    for _ in range(5):
+        log.clock.now += 1.0
+        found += numbers(follower.poll())
+
+    assert found == list(range(1, times + 4))
+    assert follower.counts.gaps == 0
+
+
+def test_late_copies_of_a_log_never_seen_with_lines_come_first(log: Log) -> None:
+    """Lines copied away from a log that was empty at the last look are found although the folder changes meanwhile."""
+    log.path.touch()
+    log.path.with_name("access.log.9").symlink_to("nowhere")
+    follower = log.follow(Begin())
+    follower.poll()
+    copy = log.path.with_name("access.log.1")
+    log.write(1)
+    copy.write_bytes(log.path.read_bytes())
+    os.truncate(log.path, 0)
+    log.write(2)
+
+    def rename() -> None:
+        copy.rename(log.path.with_name("access.log.2"))
+
+    log.disk.meanwhile = [rename]
+
+    assert numbers(follower.poll()) == [1, 2]

@@ -243,3 +243,12 @@ def test_a_named_pipe_can_be_read_once(tmp_path: Path) -> None:
 
     assert numbers(read(path)) == list(range(5000))
     writer.join()
+
+
+@pytest.mark.parametrize(
+    ("case", "count"),
+    [("71-line-endings-and-noise.jsonl", 2), ("85-copytruncate-nul-prefix.jsonl", 2), ("91-line-longer-than-64k.jsonl", 3)],
+)
+def test_the_bytes_of_the_field_come_through(case: str, count: int) -> None:
+    """Holes, long lines, a mark of byte order: what is a record is handed on."""
+    assert sum(block.data.count(b'"msg":"handled request"') for block in read(CASES / case)) == count
