@@ -59,8 +59,10 @@ class Numbered:
     def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
         """Read whole lines; see `LineReader`."""
         self._is_sorted |= offset < self._end
-        dropped, self._dropped = self._dropped, self._history.oversized
-        self._next += self._dropped - dropped
+        if offset > self._end:
+            # What is missing here was dropped: lines that were too long, or a hole, which is no line.
+            self._next += self._history.oversized - self._dropped
+            self._dropped = self._history.oversized
         starts = _starts(block, offset)
         self._blocks.append((starts, self._next))
         self._next += len(starts)
