@@ -12,7 +12,8 @@ from tailhealth.cli._common import Failure, Wrong, config_option, json_option, r
 from tailhealth.config import ConfigError
 from tailhealth.service.change import restore
 from tailhealth.service.journal import JournalError
-from tailhealth.service.running import journal_of, proxy_of
+from tailhealth.service.proxying import proxy_of
+from tailhealth.service.running import journal_of
 from tailhealth.service.state import State, StateError
 
 
@@ -25,7 +26,7 @@ def command(*, config_path: Path | None, as_json: bool, forget: bool) -> None:
     config = read_config(config_path)
     try:
         with State.open(config.state_dir()) as state, journal_of(config, state.folder) as journal:
-            restored = restore(proxy_of(config), state, journal, time.time(), forget=forget)
+            restored = restore(proxy_of(config, state), state, journal, time.time(), forget=forget)
     except (ConfigError, StateError, JournalError) as error:
         raise Wrong(str(error)) from None
     if as_json:

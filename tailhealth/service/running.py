@@ -13,15 +13,13 @@ from types import FrameType
 
 from tailhealth.config import STDIN, Config, ConfigError
 from tailhealth.logs.waker import Waker
-from tailhealth.proxies.admin import Access
-from tailhealth.proxies.base import Proxy
-from tailhealth.proxies.caddy import Caddy
 from tailhealth.service.clock import SteadyClock
 from tailhealth.service.control import ControlServer
 from tailhealth.service.controller import Controller
 from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
 from tailhealth.service.naming import ConfiguredNames
+from tailhealth.service.proxying import proxy_of
 from tailhealth.service.reconcile import Reconciler
 from tailhealth.service.reloading import check_reloadable, check_runnable
 from tailhealth.service.schedule import ApplyRules
@@ -36,19 +34,6 @@ _WAIT = 1.0
 def state_folder(config: Config, *, dry_run: bool) -> Path:
     """Return where a run keeps its state, its journal and its control socket."""
     return config.state_dir() / DRY_RUN if dry_run else config.state_dir()
-
-
-def proxy_of(config: Config) -> Proxy:
-    """Return the proxy that a configuration names.
-
-    Raises:
-        ConfigError: A header's value can't be read.
-    """
-    table = config.proxy
-    access = Access(
-        table.admin, tuple(config.admin_headers().items()), ca=table.ca, cert=table.cert, key=table.key, timeout=table.timeout
-    )
-    return Caddy(access)
 
 
 def journal_of(config: Config, folder: Path) -> Journal:
@@ -111,7 +96,7 @@ class Run:
         pipes = [sys.stdin.fileno()] if any(log.path == STDIN for log in config.log) else []
         self.waker = Waker([path for path in self._logs.paths if path != STDIN], pipes=pipes)
         parts.callback(self.waker.close)
-        proxy = proxy_of(config)
+        proxy = proxy_of(config, self._state)
         table = config.proxy
         rules = ApplyRules(table.coalesce, table.apply_interval, table.drift_poll)
         self._reconciler = Reconciler(proxy, self._state, self._journal, rules, ConfiguredNames(config), dry_run=self._dry_run)

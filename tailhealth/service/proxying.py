@@ -1,0 +1,69 @@
+"""The proxy that a configuration names, with what it must know of our state."""
+
+from __future__ import annotations
+
+from tailhealth.config import Config
+from tailhealth.proxies.admin import Access
+from tailhealth.proxies.base import Proxy
+from tailhealth.proxies.caddy import Caddy
+from tailhealth.proxies.nginx import Nginx
+from tailhealth.proxies.nginx_plus import NginxPlus
+from tailhealth.proxies.nginx_reload import Setup
+from tailhealth.service.state import State
+
+
+def access_of(config: Config) -> Access:
+    """Return how to reach the admin interface that a configuration names.
+
+    Raises:
+        ConfigError: A header's value can't be read.
+    """
+    table = config.proxy
+    headers = tuple(config.admin_headers().items())
+    return Access(table.admin, headers, ca=table.ca, cert=table.cert, key=table.key, timeout=table.timeout)
+
+
+def proxy_of(config: Config, state: State | None = None) -> Proxy:
+    """Return the proxy that a configuration names.
+
+    Args:
+        config: Its `[proxy]` table counts.
+        state: What is out, and why: some proxies are told, or can't tell it from what the operator did. None: nothing is out.
+
+    Raises:
+        ConfigError: A header's value can't be read.
+    """
+    table = config.proxy
+    memory = _Memory(state)
+    if table.kind == "nginx":
+        setup = Setup(table.include, table.test, table.reload, table.pid, table.timeout)
+        return Nginx(setup, why=memory.why)
+    if table.kind == "nginx-plus":
+        return NginxPlus(access_of(config), ours=memory.is_ours)
+    return Caddy(access_of(config))
+
+
+class _Memory:
+    """What the state file says about an upstream of a place."""
+
+    def __init__(self, state: State | None) -> None:
+        self._state = state
+
+    def why(self, place: str, address: str) -> str:
+        """Say in one line why an upstream is out or limited; empty: it is not known."""
+        if self._state is None:
+            return ""
+        contents = self._state.contents
+        pools = {one.pool for one in contents.kept if one.key == place}
+        found = [one.wish for one in contents.wished if one.upstream == address and (one.pool in pools or not pools)]
+        return found[0].why if found else ""
+
+    def is_ours(self, place: str, address: str) -> bool:
+        """Tell whether the record of a place has an upstream out."""
+        if self._state is None:
+            return False
+        for kept in self._state.contents.kept:
+            if kept.key == place:
+                listed = {index for listing in (kept.left, kept.aim or kept.left) for index, _ in listing}
+                return any(entry.address == address and index not in listed for index, entry in enumerate(kept.original))
+        return False
