@@ -175,9 +175,10 @@ def _decision(record: dict[str, Any]) -> Decision:
 
 
 @contextmanager
-def running(folder: Path, config: str, *options: str) -> Iterator[Controller]:
+def running(folder: Path, config: str, *options: str, environ: dict[str, str] | None = None) -> Iterator[Controller]:
     """Run a controller for the length of a `with` block."""
     one = Controller(folder, config)
+    one.environ |= environ or {}
     one.start(*options)
     try:
         yield one
