@@ -79,12 +79,26 @@ class Place(msgspec.Struct, frozen=True):
     """Why nothing of it can be changed: dynamic upstreams, weights that do not fit."""
 
 
+class LogOutput(msgspec.Struct, frozen=True):
+    """A log that gets access lines, as the proxy's configuration has it."""
+
+    name: str
+    path: str
+    """The file's name, in the proxy's own spelling; empty: it is no file."""
+    level: str = ""
+    """The level to which it is filtered, where that leaves out requests that went well; empty: none are left out."""
+    sampled: bool = False
+    """Only some of its lines are written."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """The proxy's configuration as far as it matters here."""
 
     places: tuple[Place, ...]
     token: str
     """Digest over all places: equal tokens, equal configuration."""
+    outputs: tuple[LogOutput, ...] = ()
+    """Its logs, where its configuration tells of them; not part of the token."""
 
 
 class Load(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import orjson
 
 from tailhealth.core.address import canonical
 from tailhealth.proxies.base import MARK, Entry, Place, Snapshot
+from tailhealth.proxies.caddy_logs import outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +60,8 @@ def snapshot(config: Any) -> Snapshot:
         for name, server in (servers or {}).items()
         for handler, where in handlers(server, Where((*SERVERS, name), logged=server.get("logs") is not None))
     )
-    return Snapshot(places, digest([(one.key, one.version, one.hosts, one.paths, one.logged) for one in places]))
+    token = digest([(one.key, one.version, one.hosts, one.paths, one.logged) for one in places])
+    return Snapshot(places, token, outputs(config))
 
 
 def handlers(node: Any, where: Where) -> Iterator[tuple[dict[str, Any], Where]]:

@@ -82,6 +82,14 @@ class Nginx:
         with held(self._files.values()) as alone:
             if alone:
                 self._heal()
+        return self.look()
+
+    def look(self) -> Snapshot:
+        """Read all include files as they are, and change nothing: not even what was cut off.
+
+        Raises:
+            Retryable, Forbidden, Fatal: As for `read`.
+        """
         main = self.main()
         places = tuple(self._place(block, main) for block in self._files)
         return Snapshot(places, _digest("".join(f"{one.key} {one.version} " for one in places).encode()))

@@ -12,6 +12,8 @@ from typing import Any
 import crossplane
 import msgspec
 
+from tailhealth.proxies.nginx_logs import AccessLog, access_logs
+
 STICKY = frozenset({"ip_hash", "hash", "sticky", "sticky_cookie_insert"})
 """Directives that bind clients to servers."""
 PASSES = frozenset({"proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"})
@@ -51,6 +53,7 @@ class Main(msgspec.Struct, frozen=True):
     """Tells two states of its files apart."""
     problem: str = ""
     """Why not all of it could be read."""
+    logs: tuple[AccessLog, ...] = ()
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -92,7 +95,8 @@ def read(path: str | None, owned: frozenset[str]) -> Main:
             elif statement["directive"] == "server" and "block" in statement:
                 ways += _ways(files, statement, file, _Place(logged=logged))
     problem = "; ".join(str(one["error"]) for one in payload["errors"][:_PROBLEMS])
-    return Main({name: _led(name, block, ways) for name, block in blocks.items()}, _digest(files, owned), problem)
+    led = {name: _led(name, block, ways) for name, block in blocks.items()}
+    return Main(led, _digest(files, owned), problem, access_logs(files))
 
 
 def _expand(files: list[dict[str, Any]], statements: list[dict[str, Any]], file: str) -> Iterator[tuple[dict[str, Any], str]]:

@@ -19,6 +19,7 @@ from tailhealth.logs.pipe import PipeFollower
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.rules import FIELDS, FieldRule, LogRules
 from tailhealth.service.blind import Blindness, Look
+from tailhealth.service.thinning import Outputs, thinned
 
 _CADDY_TIME = re.compile(rb'\{"level":"[a-z]+","ts":([0-9]{10}(?:\.[0-9]+)?),')
 """How nearly all lines begin where the time is looked for: making a reader for each costs a hundred times as much."""
@@ -85,6 +86,8 @@ class LiveLog:
         self.newest = -inf
         self.late_by: float | None = None
         self.blindness = Blindness(log.path)
+        self.thinned: dict[str, str] = {}
+        """What the proxy's own configuration leaves out of it, by code, with the remedy."""
         self.index = index
         self._rules = log_rules(log)
         self._left_over: list[Event] = []
@@ -138,7 +141,7 @@ class LiveLog:
             newest=None if self.newest == -inf else self.newest,
             late_by=self.late_by,
             gaps=self.follower.counts.gaps,
-            hints=dict(self.tally.hints),
+            hints=self.tally.hints | self.thinned,
         )
 
     def look(self, now: float) -> Blind | None:
@@ -153,7 +156,7 @@ class LiveLog:
                 attributed=tally.records - tally.unattributed - tally.aborted,
                 late_by=self.late_by,
                 unreadable=status.why if status.state is State.UNREADABLE else "",
-                hints=frozenset(tally.hints),
+                hints=frozenset(tally.hints) | frozenset(self.thinned),
             )
         )
 
@@ -167,6 +170,7 @@ class LiveLogs:
 
     def __init__(self, config: Config, since: float) -> None:
         self.logs = [LiveLog(log, index, since) for index, log in enumerate(config.log)]
+        self._outputs: Outputs = ()
 
     def turn_to(self, config: Config, since: float) -> list[Blind]:
         """Follow the logs of another configuration: those that stay are read on, new ones from `since` on.
@@ -185,6 +189,7 @@ class LiveLogs:
             self.logs.append(log)
         for log in known.values():
             log.close()
+        self.note_outputs(self._outputs)
         return [Blind(since, log.path, None) for log in known.values() if log.blindness.reason is not None]
 
     @property
@@ -223,6 +228,12 @@ class LiveLogs:
         """Take the proxy's count of requests in flight: while it changes, lines must come."""
         for log in self.logs:
             log.blindness.note_in_flight(at, counts)
+
+    def note_outputs(self, outputs: Outputs) -> None:
+        """Take what the proxy's configuration says of its logs: one that it thins has no honest ratio."""
+        self._outputs = outputs
+        for log in self.logs:
+            log.thinned = thinned(log.path, outputs)
 
     def views(self) -> list[InputView]:
         """Show the health of each."""

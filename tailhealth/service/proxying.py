@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from tailhealth.config import Config
 from tailhealth.proxies.admin import Access
 from tailhealth.proxies.base import Proxy
@@ -9,7 +11,16 @@ from tailhealth.proxies.caddy import Caddy
 from tailhealth.proxies.nginx import Nginx
 from tailhealth.proxies.nginx_plus import NginxPlus
 from tailhealth.proxies.nginx_reload import Setup
-from tailhealth.service.state import State
+from tailhealth.service.state import Contents
+
+
+class Memory(Protocol):
+    """A state file: what it holds now."""
+
+    @property
+    def contents(self) -> Contents:
+        """What it holds."""
+        ...
 
 
 def access_of(config: Config) -> Access:
@@ -23,7 +34,13 @@ def access_of(config: Config) -> Access:
     return Access(table.admin, headers, ca=table.ca, cert=table.cert, key=table.key, timeout=table.timeout)
 
 
-def proxy_of(config: Config, state: State | None = None) -> Proxy:
+def setup_of(config: Config) -> Setup:
+    """Return how to reach the nginx that a configuration names."""
+    table = config.proxy
+    return Setup(table.include, table.test, table.reload, table.pid, table.timeout)
+
+
+def proxy_of(config: Config, state: Memory | None = None) -> Proxy:
     """Return the proxy that a configuration names.
 
     Args:
@@ -36,8 +53,7 @@ def proxy_of(config: Config, state: State | None = None) -> Proxy:
     table = config.proxy
     memory = _Memory(state)
     if table.kind == "nginx":
-        setup = Setup(table.include, table.test, table.reload, table.pid, table.timeout)
-        return Nginx(setup, why=memory.why)
+        return Nginx(setup_of(config), why=memory.why)
     if table.kind == "nginx-plus":
         return NginxPlus(access_of(config), ours=memory.is_ours)
     return Caddy(access_of(config))
@@ -46,7 +62,7 @@ def proxy_of(config: Config, state: State | None = None) -> Proxy:
 class _Memory:
     """What the state file says about an upstream of a place."""
 
-    def __init__(self, state: State | None) -> None:
+    def __init__(self, state: Memory | None) -> None:
         self._state = state
 
     def why(self, place: str, address: str) -> str:

@@ -22,6 +22,7 @@ from tailhealth.service.pools import Group, Naming, core_pools, grouped, members
 from tailhealth.service.schedule import ApplyRules, Schedule
 from tailhealth.service.standing import Survey, survey
 from tailhealth.service.state import State, StateError, Wish, Wished
+from tailhealth.service.thinning import Outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,8 @@ class Step(msgspec.Struct, frozen=True):
     """(pool, upstream) that were read to be out of all lists, and since when: an attempt that begins there later is drift."""
     conditions: tuple[Condition, ...]
     """All that is not as it should be; empty: all is well."""
+    outputs: Outputs = ()
+    """The proxy's logs as its configuration tells of them."""
 
 
 class Reconciler:
@@ -84,6 +87,7 @@ class Reconciler:
         self._told: list[Told] = []
         self._pools: Pools | None = None
         self._confirmed: dict[tuple[str, str], float] = {}
+        self._outputs: Outputs = ()
         self._names: dict[str, str] = {}
         """Names that pools had, and their names now: a wish may have been on its way."""
 
@@ -133,7 +137,7 @@ class Reconciler:
         if self._schedule.due() <= now:
             self._guarded(now)
         told, self._told = tuple(self._told), []
-        return Step(self._schedule.due(), told, dict(self._confirmed), self._conditions.all())
+        return Step(self._schedule.due(), told, dict(self._confirmed), self._conditions.all(), self._outputs)
 
     def _guarded(self, now: float) -> None:
         """Work, and turn what goes wrong into a named state that heals."""
@@ -166,7 +170,9 @@ class Reconciler:
     def _read(self, now: float) -> None:
         """Read the proxy, learn what the operator did, and tell the engine of it."""
         contents = self._state.contents
-        found = survey(self._proxy.read().places, contents.kept, contents.owns, contents.retired)
+        snapshot = self._proxy.read()
+        self._outputs = snapshot.outputs
+        found = survey(snapshot.places, contents.kept, contents.owns, contents.retired)
         self._schedule.read(now)
         self._shared = shared_addresses(found.standings)
         before = members(self.groups) or contents.known_pools()

@@ -16,6 +16,7 @@ from tailhealth.service.pools import Naming
 from tailhealth.service.reconcile import Reconciler, Step
 from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import Wish
+from tailhealth.service.thinning import Outputs
 
 
 class Polled(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ class Worker:
         self._news: SimpleQueue[News] = SimpleQueue()
         self._changed = Variable()
         self._jobs: list[Job] = []
-        self._told: tuple[dict[tuple[str, str], float], tuple[Condition, ...]] | None = None
+        self._told: tuple[dict[tuple[str, str], float], tuple[Condition, ...], Outputs] | None = None
         self._stopping = False
         self._next_poll = clock()
         self._next_step = clock()
@@ -148,8 +149,8 @@ class Worker:
         now = self._clock()
         step = self._reconciler.step(now)
         self._next_step = step.next_at
-        if step.inputs or (step.confirmed, step.conditions) != self._told:
-            self._told = (step.confirmed, step.conditions)
+        if step.inputs or (step.confirmed, step.conditions, step.outputs) != self._told:
+            self._told = (step.confirmed, step.conditions, step.outputs)
             self._tell(Stepped(self._clock(), step))
         now = self._clock()
         if now >= self._next_poll:
