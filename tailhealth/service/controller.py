@@ -23,6 +23,7 @@ from tailhealth.core.model import (
     Input,
     Kind,
     Outcome,
+    Pools,
     Reconfigured,
     Started,
     Stepped,
@@ -93,8 +94,8 @@ class Controller:
         self._started = self._clock()
         self._read_at = self._started
         self._refused = ""
-        self._rules_from: float | None = None
-        """When rules were changed that are not yet those of the engine: every wish is to be told anew then."""
+        self._wishes_from: float | None = None
+        """When something changed by which the same decisions may want something else: every wish is told anew after it."""
 
     # From outside, in any thread
 
@@ -137,8 +138,8 @@ class Controller:
         # A tick may not pass what is still to be read.
         ticks = () if self._logs.more else (Idle(self._clock()),)
         self._act(self.engine.feed([*inputs, *events, *ticks]))
-        if self._rules_from is not None and self.engine.frontier >= self._rules_from:
-            self._rules_from = None
+        if self._wishes_from is not None and self.engine.frontier >= self._wishes_from:
+            self._wishes_from = None
             self._wish_all()
 
     def reconfigure(self, config: Config) -> None:
@@ -150,7 +151,7 @@ class Controller:
         ]
         self.config = config
         self._refused = ""
-        self._read_at = self._rules_from = at
+        self._read_at = self._wishes_from = at
         self._waker.turn_to([path for path in self._logs.paths if path != STDIN])
         self._journal.resize(config.journal.max_bytes, config.journal.keep)
         table = config.proxy
@@ -190,7 +191,7 @@ class Controller:
                 self._worker.wish(name, upstream, wish_for(pool, member, decisions[-1].at))
 
     def _wish_all(self) -> None:
-        """Tell every wish: by other rules the same decisions may want something else."""
+        """Tell every wish. After a crash this is what brings decisions of the earlier run to the proxy that never got there."""
         for pool in self.engine.pools.values():
             for upstream, member in pool.members.items():
                 self._worker.wish(pool.name, upstream, wish_for(pool, member, self.engine.frontier))
@@ -215,7 +216,10 @@ class Controller:
                 continue
             self._confirmed = news.step.confirmed
             self.conditions = news.step.conditions
+            self._logs.note_outputs(news.step.outputs)
             inputs += [msgspec.structs.replace(told, at=at) for told in news.step.inputs]
+            if any(isinstance(told, Pools) for told in news.step.inputs):
+                self._wishes_from = at
         return inputs
 
     def _orders(self) -> list[Input]:

@@ -25,6 +25,7 @@ from tailhealth.service.reloading import check_reloadable, check_runnable
 from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import DRY_RUN, State
 from tailhealth.service.systemd import Notices
+from tailhealth.service.wishes import still_wished
 from tailhealth.service.worker import Worker
 
 JOURNAL = "journal.jsonl"
@@ -90,6 +91,7 @@ class Run:
         folder = state_folder(config, dry_run=self._dry_run)
         self._clock = clock
         self._state = parts.enter_context(State.open(folder))
+        self._state.update(wished=still_wished(self._state.contents, clock()))
         self._journal = parts.enter_context(journal_of(config, folder))
         self._logs = LiveLogs(config, clock() - config.longest_within())
         parts.callback(self._logs.close)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import inf
 
 from tailhealth.core.member import Member
-from tailhealth.core.model import Decision
+from tailhealth.core.model import Carried, Decision
 from tailhealth.core.pool import PoolState
 from tailhealth.proxies.base import UpstreamState
-from tailhealth.service.state import Wish
+from tailhealth.service.state import Contents, Wish, Wished
 
 
 def wish_for(pool: PoolState, member: Member, at: float) -> Wish:
@@ -33,3 +33,20 @@ def _good_peers(pool: PoolState, member: Member) -> tuple[str, ...]:
 def concerned(decisions: list[Decision]) -> list[tuple[str, str]]:
     """Name the (pool, upstream) pairs that decisions are about, each once, in order."""
     return list(dict.fromkeys((one.pool, one.upstream) for one in decisions))
+
+
+def still_wished(contents: Contents, now: float) -> tuple[Wished, ...]:
+    """Return which wishes of an earlier run the engine will have again at `now`, from what it carries over.
+
+    The others are stale: their time is over, or the run died between a decision and its change of the proxy.
+    """
+    carried = {(one.pool, one.upstream): one for one in contents.carried}
+    return tuple(one for one in contents.wished if _stands(one, carried.get((one.pool, one.upstream)), now))
+
+
+def _stands(wished: Wished, carried: Carried | None, now: float) -> bool:
+    if carried is None:
+        return False
+    if wished.wish.state is UpstreamState.LIMITED:
+        return carried.ejection is None and carried.probation_since is not None
+    return carried.ejection is not None and (carried.ejection.until is None or carried.ejection.until > now)

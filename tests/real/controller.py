@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from tailhealth.core.model import Action, Decision, Reason
-from tailhealth.service.control import SOCKET, Request, ask
+from tailhealth.service.control import Request, ask, is_there
 from tailhealth.service.journal import JournalError, Reading
 from tests.real.caddy import until
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEADLINE = 30.0
+ROOT = Path(__file__).resolve().parents[2]
 
 SCALED = """
 lateness = "100ms"
@@ -67,6 +68,7 @@ class Controller:
         self.environ: dict[str, str] = {}
         """What it finds in its environment beside that of the test."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._spawned: list[subprocess.Popen[bytes]] = []
 
     @property
     def pid(self) -> int:
@@ -82,15 +84,33 @@ class Controller:
 
     def start(self, *options: str) -> None:
         """Start it and wait until it answers on its control socket."""
-        command = [sys.executable, "-m", "tailhealth", "run", "-c", str(self.config), *options]
+        command = self.command_line(options)
         with (self.folder / "run.log").open("ab") as out:
-            self._process = subprocess.Popen(
-                command, stdout=out, stderr=out, start_new_session=True, env={**os.environ, **self.environ}
-            )
-        socket = self.state / ("dry-run" if "--dry-run" in options else "") / SOCKET
-        until(lambda: socket.exists() or self._process_ended(), "the control socket", DEADLINE)
+            environ = {**os.environ, **self.environ}
+            self._process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True, env=environ, cwd=ROOT)
+        folder = self.state / ("dry-run" if "--dry-run" in options else "")
+        until(lambda: is_there(folder) or self._process_ended(), "the control socket", DEADLINE)
         if self._process.poll() is not None:
             raise RuntimeError("tailhealth ended: " + self.output())
+
+    def command_line(self, options: tuple[str, ...]) -> list[str]:
+        """Return what is started."""
+        return [sys.executable, "-m", "tailhealth", "run", "-c", str(self.config), *options]
+
+    def wait_for_death(self) -> None:
+        """Wait until it has ended by itself, and let whoever still waits for its answer end too."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait(DEADLINE)
+        for one in self._spawned:
+            one.wait(DEADLINE)
+        self._spawned.clear()
+
+    def spawn(self, *words: str) -> None:
+        """Run another `tailhealth` command with the same configuration, and don't wait for it."""
+        name, *rest = words
+        command = [sys.executable, "-m", "tailhealth", name, "-c", str(self.config), *rest]
+        self._spawned.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def _process_ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None
