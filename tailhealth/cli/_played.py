@@ -13,7 +13,8 @@ from tailhealth.core.model import Idle
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Event, LineReader, Tally
-from tailhealth.service.inputs import InputView, LineTime, log_rules
+from tailhealth.logs.times import line_time
+from tailhealth.service.inputs import InputView, log_rules
 from tailhealth.service.pipeline import batches
 from tailhealth.views.frame import Frame
 
@@ -49,7 +50,7 @@ class Played:
         self._watching = Watching(config)
         self._tally = Tally()
         self._paths = paths
-        self._history = open_history(paths, time_of=LineTime(log_rules(config.log_for(paths[0]))))
+        self._history = open_history(paths, time_of=line_time(log_rules(config.log_for(paths[0]))))
         self._batches = batches(self._history, self._open)
         self._waiting: list[Event] = []
         self._read_to = -inf

@@ -15,7 +15,7 @@ from tailhealth.logs.sniff import proxy_of
 from tailhealth.logs.unwrap import Unwrapping, open_one
 
 if TYPE_CHECKING:
-    from tailhealth.logs.reading import Event, LineReader, Tally
+    from tailhealth.logs.reading import Event, Tally
     from tailhealth.logs.rules import LogRules
     from tailhealth.logs.sniff import Proxy
 
@@ -25,7 +25,7 @@ FEW_LINES = 20
 """So many lines without one access record are worth a word."""
 
 
-def open_reader(rules: LogRules, file: int, name: str, tally: Tally, near: float | None = None) -> LineReader:
+def open_reader(rules: LogRules, file: int, name: str, tally: Tally, near: float | None = None) -> Detecting:
     """Return the reader of one file, whatever it holds.
 
     Args:

@@ -36,7 +36,8 @@ class Mixed:
     @property
     def held(self) -> int | None:
         """Offset of the first line whose events are held back; None if there is none."""
-        return self._caddy.held
+        waiting = [held for held in (self._caddy.held, self._nginx.held) if held is not None]
+        return min(waiting, default=None)
 
     def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
         """Read whole lines; see `LineReader`."""

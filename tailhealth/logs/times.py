@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tailhealth.logs.caddy_shape import NAMES, at_path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from tailhealth.logs.rules import LogRules
 
+_PLAIN = re.compile(rb'\{"level":"[a-z]+","ts":([0-9]{10}(?:\.[0-9]+)?),')
+"""How nearly all lines of Caddy begin: reading the whole line costs fifty times as much."""
 _NAMES = tuple(dict.fromkeys((*NAMES["time"], *ALIASES["time"])))
 
 
@@ -42,6 +45,9 @@ def line_time(rules: LogRules) -> Callable[[bytes], float | None]:
         return next((at for name in names if (at := read(at_path(members, name))) is not None), None)
 
     def time_of(line: bytes) -> float | None:
+        plain = _PLAIN.match(line) if mapped is None else None
+        if plain is not None:
+            return float(plain[1])
         text, outer = strip(line), None
         for _ in range(LEVELS):
             held = open_one(text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
 
 import msgspec
 
@@ -18,11 +18,9 @@ from tailhealth.logs.generation import FileId
 from tailhealth.logs.pipe import PipeFollower
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.rules import FIELDS, FieldRule, LogRules
+from tailhealth.logs.times import line_time
 from tailhealth.service.blind import Blindness, Look
 from tailhealth.service.thinning import Outputs, thinned
-
-_CADDY_TIME = re.compile(rb'\{"level":"[a-z]+","ts":([0-9]{10}(?:\.[0-9]+)?),')
-"""How nearly all lines begin where the time is looked for: making a reader for each costs a hundred times as much."""
 
 
 def log_rules(log: Log) -> LogRules:
@@ -33,6 +31,14 @@ def log_rules(log: Log) -> LogRules:
         if name in FIELDS and field is not None:
             fields[name] = FieldRule(field.key, getattr(field, "unit", None))
     return LogRules(log.format, log.zone, fields)
+
+
+def last_change(path: str) -> float | None:
+    """Return the time of a file's last change, near which a time without a year is read; None if it can't be had."""
+    try:
+        return Path(path).stat().st_mtime
+    except OSError:
+        return None
 
 
 class InputView(msgspec.Struct, frozen=True):
@@ -49,26 +55,6 @@ class InputView(msgspec.Struct, frozen=True):
     """Seconds by which the newest line lagged behind the clock when it was read."""
     gaps: int
     hints: dict[str, str]
-
-
-class LineTime:
-    """Tells the time of a line, for those who look for a place in a log without reading it.
-
-    Args:
-        rules: How the log is to be read.
-    """
-
-    def __init__(self, rules: LogRules) -> None:
-        self._rules = rules
-
-    def __call__(self, line: bytes) -> float | None:
-        """Return the time of a line in epoch seconds; None if it has none."""
-        found = _CADDY_TIME.match(line)
-        if found is not None:
-            return float(found[1])
-        reader = open_reader(self._rules, 0, "", Tally())
-        events = [*reader.feed(line + b"\n", 0), *reader.finish()]
-        return events[0].ended if events else None
 
 
 class LiveLog:
@@ -95,7 +81,7 @@ class LiveLog:
         self.follower: Follower | PipeFollower = (
             PipeFollower(sys.stdin.fileno())
             if log.path == STDIN
-            else Follower(log.path, start=Since(since, LineTime(self._rules)))
+            else Follower(log.path, start=Since(since, line_time(self._rules)))
         )
 
     @property

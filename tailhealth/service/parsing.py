@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from pathlib import Path
 from typing import NamedTuple
 
 from tailhealth.config import Config
@@ -19,7 +18,7 @@ from tailhealth.logs.history import History, open_history
 from tailhealth.logs.reading import Event, LineReader, Skip, Tally
 from tailhealth.logs.stream import Progress
 from tailhealth.logs.times import line_time
-from tailhealth.service.inputs import log_rules
+from tailhealth.service.inputs import last_change, log_rules
 from tailhealth.service.pipeline import batches
 
 KEPT_BLOCKS = 64
@@ -82,14 +81,6 @@ class Numbered:
         return None
 
 
-def _changed(path: str) -> float | None:
-    """Return the time of a file's last change; None for standard input, or a file that was just taken away."""
-    try:
-        return Path(path).stat().st_mtime
-    except OSError:
-        return None
-
-
 def _starts(block: bytes, offset: int) -> list[int]:
     starts, at = [offset], block.find(b"\n")
     while 0 <= at < len(block) - 1:
@@ -143,7 +134,7 @@ class Parsing:
             self.tally.skipped[Skip.OVERSIZED] += self.history.oversized
 
     def _open(self, file: int, path: str) -> LineReader:
-        reader = open_reader(log_rules(self._config.log_for(path)), file, path, self.tally, _changed(path))
+        reader = open_reader(log_rules(self._config.log_for(path)), file, path, self.tally, last_change(path))
         self._readers[file] = Numbered(reader, self.history)
         return self._readers[file]
 

@@ -13,7 +13,8 @@ from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.stream import Progress
-from tailhealth.service.inputs import LineTime, log_rules
+from tailhealth.logs.times import line_time
+from tailhealth.service.inputs import last_change, log_rules
 from tailhealth.service.journal import Reading
 from tailhealth.service.pipeline import Replay, batches, runs_of
 
@@ -48,7 +49,7 @@ class Past:
         self._config = config
         runs = [] if journal is None else runs_of(Reading(journal).inputs())
         self.replay = Replay(config.settings(), runs=runs, pools=configured_pools(config), observe=observe)
-        self.history = open_history(paths, time_of=LineTime(log_rules(config.log_for(paths[0]))), progress=progress)
+        self.history = open_history(paths, time_of=line_time(log_rules(config.log_for(paths[0]))), progress=progress)
 
     @property
     def notes(self) -> list[str]:
@@ -73,7 +74,7 @@ class Past:
             yield events
 
     def _open(self, file: int, path: str) -> LineReader:
-        return open_reader(log_rules(self._config.log_for(path)), file, path, self.tally)
+        return open_reader(log_rules(self._config.log_for(path)), file, path, self.tally, last_change(path))
 
 
 def configured_pools(config: Config) -> Pools | None:
