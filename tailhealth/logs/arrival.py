@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tailhealth.logs.disk import Disk, OpenFile, Stat
+from tailhealth.logs.disk import Disk
 from tailhealth.logs.family import Family, Member, MovedError, oldest_first
-from tailhealth.logs.generation import HEAD_BYTES, Position, digest, head_of
+from tailhealth.logs.generation import Position, digest
 from tailhealth.logs.memory import Memory
-from tailhealth.logs.source import PackedSource, PlainSource, Source
+from tailhealth.logs.opened import Opened, opened_as
+from tailhealth.logs.packed_source import PackedSource
+from tailhealth.logs.source import PlainSource, Source
 
 MODIFIED_SLACK = 300.0
 """A generation that was missed was written after the last one read, so its time of change can hardly be earlier than that of
@@ -17,30 +19,7 @@ the last by this many seconds. An archive that somebody unpacks beside the log i
 
 def name_of(source: Source) -> str:
     """The fingerprint that the generation would have if it were rolled away now. Raises OSError."""
-    if source.file.fingerprint or not isinstance(source, PlainSource):
-        return source.file.fingerprint
-    beginning = source.opened.read_at(0, HEAD_BYTES)
-    return digest(head_of(beginning) or beginning)
-
-
-class Opened(NamedTuple):
-    """The file that the log's path leads to, open."""
-
-    file: OpenFile
-    stat: Stat
-    path: str
-    """Links followed."""
-    fingerprint: str
-
-    @property
-    def inode(self) -> tuple[int, int]:
-        """Device and inode."""
-        return self.stat.device, self.stat.inode
-
-
-def opened_as(file: OpenFile, path: str) -> Opened:
-    """Describe an open file by its own descriptor. Raises OSError."""
-    return Opened(file, file.stat(), path, digest(head_of(file.read_at(0, HEAD_BYTES))))
+    return source.named() if isinstance(source, PlainSource) else source.file.fingerprint
 
 
 class Scene(NamedTuple):
@@ -94,6 +73,7 @@ class Arrival:
         self._memory = memory
         self._max_line = max_line
         self._taken: list[Source] = []
+        self._claimed: set[str] = set()
 
     def lay_out(self, scene: Scene) -> Layout:
         """Find what was lost, and what came and went between what was read and what is at the log's path now.
@@ -103,6 +83,7 @@ class Arrival:
             OSError: A file could not be read.
         """
         self._taken = []
+        self._claimed = {position.fingerprint for position in scene.lost if position.fingerprint}
         try:
             return self._laid_out(scene)
         except (MovedError, OSError):
@@ -112,10 +93,11 @@ class Arrival:
             raise
 
     def _laid_out(self, scene: Scene) -> Layout:
+        names = [name_of(source) for source in scene.kept]
         members = self._family.members([*scene.lost, *(source.position for source in scene.kept)])
         current, missing = self._lost_again(scene, members)
         found = len(self._taken)
-        self._between(scene, members)
+        self._between(scene, members, names)
         # A generation that was empty when we looked last can't be told from one that came since, or from an empty archive:
         # one of those will be it.
         likely = len(self._taken) - found + sum(member.packing is not None and not member.fingerprint for member in members)
@@ -127,7 +109,7 @@ class Arrival:
         inodes = _inodes([*scene.kept, *self._taken])
         known = [member.fingerprint for member in members if member.inode not in inodes]
         return Layout(
-            [*_by_age(scene, older, members), *([] if current is None else [current])],
+            [*_by_age(scene, older, members, names), *([] if current is None else [current])],
             current,
             older,
             [position for position in missing if position not in unnamed],
@@ -150,10 +132,14 @@ class Arrival:
     def _is_same(self, opened: Opened, position: Position) -> bool:
         if position.fingerprint:
             return opened.fingerprint == position.fingerprint
-        return opened.inode == (position.device, position.inode)
+        return opened.inode == (position.device, position.inode) and self._is_free(opened.fingerprint)
+
+    def _is_free(self, fingerprint: str) -> bool:
+        """No generation that we know has this name: a file that took over an inode is not the one that had it before."""
+        return fingerprint not in self._claimed and fingerprint not in self._memory.known
 
     def _at(self, opened: Opened, offset: int) -> PlainSource:
-        source = PlainSource(opened.file, opened.stat, opened.path, offset, self._max_line)
+        source = PlainSource(opened, offset, self._max_line)
         self._taken.append(source)
         return source
 
@@ -174,7 +160,11 @@ class Arrival:
         inode = (position.device, position.inode)
         likely = [member for member in members if position.fingerprint and member.fingerprint == position.fingerprint]
         if not position.fingerprint:
-            likely = [member for member in members if member.inode == inode and member.packing is None]
+            likely = [
+                member
+                for member in members
+                if member.inode == inode and member.packing is None and self._is_free(member.fingerprint)
+            ]
         likely.sort(key=lambda member: (member.inode != inode, member.packing is not None, member.path))
         return any(self._reads_on(member, position) for member in likely)
 
@@ -196,11 +186,19 @@ class Arrival:
             opened.file.close()
         return source is not None
 
-    def _between(self, scene: Scene, members: list[Member]) -> None:
-        """Open the generations that came and went between two looks, and those that grew after we had left them."""
+    def _between(self, scene: Scene, members: list[Member], names: list[str]) -> None:
+        """Open the generations that came and went between two looks, and those that grew after we had left them.
+
+        `names` are those that the open files had before the folder was listed: what was copied out of them later is found
+        when they turn out to be truncated.
+        """
         reading = [*scene.kept, *self._taken]
         inodes = _inodes(reading)
-        prints = {name_of(source) for source in reading} | {position.fingerprint for position in scene.lost}
+        prints = {
+            *names,
+            *(source.file.fingerprint for source in self._taken),
+            *(position.fingerprint for position in scene.lost),
+        }
         if scene.opened is not None:
             inodes.add(scene.opened.inode)
             prints.add(scene.opened.fingerprint)
@@ -245,7 +243,7 @@ def _inodes(sources: list[Source]) -> set[tuple[int, int]]:
     return {(source.file.device, source.file.inode) for source in sources if isinstance(source, PlainSource)}
 
 
-def _by_age(scene: Scene, found: list[Source], members: list[Member]) -> list[Source]:
+def _by_age(scene: Scene, found: list[Source], members: list[Member], names: list[str]) -> list[Source]:
     """Put what was found among what is open: a copy may be older than the file that it was copied from (`copytruncate`)."""
     order = oldest_first(members)
     paths = {member.path: age for age, member in enumerate(order)}
@@ -253,7 +251,8 @@ def _by_age(scene: Scene, found: list[Source], members: list[Member]) -> list[So
     prints = {member.fingerprint: age for age, member in enumerate(order)}
     # What is open, and neither it nor a copy has a name any more, is old.
     ages = [
-        inodes.get((source.file.device, source.file.inode), prints.get(name_of(source) or "none", -1)) for source in scene.kept
+        inodes.get((source.file.device, source.file.inode), prints.get(name or "none", -1))
+        for source, name in zip(scene.kept, names, strict=True)
     ]
     if scene.present:
         ages[-1] = len(order)

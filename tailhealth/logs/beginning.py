@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tailhealth.logs.arrival import Opened
 from tailhealth.logs.disk import Disk, OpenFile, Stat
 from tailhealth.logs.family import Member, MovedError, oldest_first, unpacked_blocks
 from tailhealth.logs.following import Begin, Since, Start
 from tailhealth.logs.generation import CONTEXT_BYTES, Position, digest
 from tailhealth.logs.lines import MAX_LINE, LineCutter
+from tailhealth.logs.opened import Opened
 from tailhealth.logs.start import first_since, line_start_before
 
 _MOST_GENERATIONS = 16

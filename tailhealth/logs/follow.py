@@ -11,7 +11,7 @@ import errno
 import time
 from collections.abc import Callable, Sequence
 
-from tailhealth.logs.arrival import Arrival, Layout, Scene, opened_as
+from tailhealth.logs.arrival import Arrival, Layout, Scene
 from tailhealth.logs.beginning import starting_point
 from tailhealth.logs.checkpoint import Checkpoint
 from tailhealth.logs.disk import Disk, LocalDisk, OpenFile, Stat
@@ -19,6 +19,7 @@ from tailhealth.logs.family import Family, MovedError
 from tailhealth.logs.following import Counts, End, Gap, GapKind, Start, State, Status
 from tailhealth.logs.lines import MAX_LINE
 from tailhealth.logs.memory import Memory
+from tailhealth.logs.opened import opened_as
 from tailhealth.logs.packed import MAGIC_BYTES, packing_of
 from tailhealth.logs.source import Chunk, Look
 from tailhealth.logs.sources import Sources

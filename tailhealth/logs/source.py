@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from tailhealth.logs.disk import OpenFile, Stat
 from tailhealth.logs.generation import CONTEXT_BYTES, HEAD_BYTES, FileId, Position, digest, head_of
 from tailhealth.logs.lines import LineCutter, Piece
-from tailhealth.logs.packed import Packing, Unpacker
+from tailhealth.logs.opened import Opened
 
 BLOCK = 256 * 1024
 """How much is read at once."""
@@ -89,7 +89,7 @@ class Source(Protocol):
         ...
 
 
-class _Reading:
+class Reading:
     """What both kinds of source keep: who they are, how far they are, and the bytes that prove it."""
 
     def __init__(self, file: FileId, path: str, modified: float, cutter: LineCutter, before: bytes) -> None:
@@ -147,7 +147,7 @@ class _Reading:
         return Chunk(self.file, self.path, rest.data, rest.offset, final=True)
 
 
-class PlainSource(_Reading):
+class PlainSource(Reading):
     """A file as the proxy writes it. Nothing is believed but what is read from the open descriptor.
 
     Before every read the first line must be the one that was there, and every read brings the bytes before the position with
@@ -155,8 +155,6 @@ class PlainSource(_Reading):
 
     Args:
         opened: The open file, which the source closes.
-        stat: What the descriptor says of itself.
-        path: Where it was opened, links followed.
         offset: A line start.
         max_line: See `LineCutter`.
 
@@ -166,14 +164,14 @@ class PlainSource(_Reading):
 
     broken: str | None = None
 
-    def __init__(self, opened: OpenFile, stat: Stat, path: str, offset: int, max_line: int) -> None:
-        self._opened = opened
-        self._head = head_of(opened.read_at(0, HEAD_BYTES))
-        self._noted = stat.modified
+    def __init__(self, opened: Opened, offset: int, max_line: int) -> None:
+        self._opened = opened.file
+        self._head = opened.head
+        self._noted = opened.stat.modified
         size = min(offset, CONTEXT_BYTES)
-        before = opened.read_at(offset - size, size)
-        file = FileId(stat.device, stat.inode, digest(self._head))
-        super().__init__(file, path, stat.modified, LineCutter(offset, max_line), before)
+        before = self._opened.read_at(offset - size, size)
+        file = FileId(*opened.inode, opened.fingerprint)
+        super().__init__(file, opened.path, opened.stat.modified, LineCutter(offset, max_line), before)
 
     @property
     def opened(self) -> OpenFile:
@@ -196,19 +194,30 @@ class PlainSource(_Reading):
                 self.modified = self._noted
                 return Looked(Look.QUIET, chunks, spent)
             spent += len(data)
+            if not self._head:
+                # Without a head nothing was left behind yet: what was seen begins at the file's first byte.
+                self._name(self.seen + data)
             if self.cutter.at_line_start and not data.lstrip(b"\0"):
                 self._pass_hole(len(data))
                 continue
             pieces = self.taken(data)
-            if pieces and not self._head:
-                self._head = head_of(self._opened.read_at(0, HEAD_BYTES))
-                self.file = self.file._replace(fingerprint=digest(self._head))
             chunks += self.chunks(pieces)
         return Looked(Look.MORE, chunks, spent)
 
     def refresh(self, stat: Stat) -> None:
         """Note when the file was last written; holds from the next look on, if that finds it to be the same generation."""
         self._noted = stat.modified
+
+    def named(self) -> str:
+        """The fingerprint; of a file without a whole line, the one that it would have if this were all of it. Raises OSError.
+
+        From now on the file is held to it: if it has another first line at the next look, it was truncated.
+        """
+        if self._head:
+            return self.file.fingerprint
+        beginning = self._opened.read_at(0, HEAD_BYTES)
+        self._name(beginning)
+        return self.file.fingerprint or digest(beginning)
 
     def stirred(self) -> bool:
         """Tell whether an unnamed file was written to since the last look. Raises OSError.
@@ -231,63 +240,6 @@ class PlainSource(_Reading):
         position = self.cutter.position
         self.passed_hole(max(read, self._opened.next_data(position) - position))
 
-
-class PackedSource(_Reading):
-    """A compressed copy of a generation, read on from where the generation was left.
-
-    Args:
-        opened: The open file, which the source closes.
-        packing: How it is compressed.
-        start: The position to go on from, with the path and time of the copy; its context is checked on the way.
-        max_line: See `LineCutter`.
-    """
-
-    def __init__(self, opened: OpenFile, packing: Packing, start: Position, max_line: int) -> None:
-        file = FileId(start.device, start.inode, start.fingerprint)
-        super().__init__(file, start.path, start.modified, LineCutter(start.offset, max_line), b"")
-        self._opened = opened
-        self._start = start
-        self._left = start.offset
-        self._packed_at = 0
-        self._unpacker = Unpacker(self._read, packing)
-
-    @property
-    def broken(self) -> str | None:
-        """See `Source`."""
-        return self._unpacker.broken
-
-    @property
-    def position(self) -> Position:
-        """See `Source`."""
-        return self._start if self._left else super().position
-
-    def look(self, budget: int) -> Looked:
-        """See `Source`."""
-        chunks: list[Chunk] = []
-        spent = 0
-        while spent < budget:
-            block = self._unpacker.block()
-            if not block:
-                return Looked(Look.OTHER if self._left else Look.ENDED, chunks, spent)
-            spent += len(block)
-            if self._left:
-                block = self._skip(block)
-                if not self._left and digest(self._before) != self._start.context:
-                    return Looked(Look.OTHER, chunks, spent)
-            chunks += self.chunks(self.taken(block)) if block else []
-        return Looked(Look.MORE, chunks, spent)
-
-    def close(self) -> None:
-        """See `Source`."""
-        self._opened.close()
-
-    def _read(self, size: int) -> bytes:
-        data = self._opened.read_at(self._packed_at, size)
-        self._packed_at += len(data)
-        return data
-
-    def _skip(self, block: bytes) -> bytes:
-        passed = block[: self._left]
-        self._left -= len(passed)
-        self.seen = self._before = (self.seen + passed)[-CONTEXT_BYTES:]
-        return block[len(passed) :]
+    def _name(self, beginning: bytes) -> None:
+        self._head = head_of(beginning)
+        self.file = self.file._replace(fingerprint=digest(self._head))
