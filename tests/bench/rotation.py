@@ -68,7 +68,7 @@ class Outcome:
     repeated: int
     """Places, (fingerprint, offset), that came more than once."""
     repeated_after_stop: int
-    """...although no follower was killed before; must be 0."""
+    """...although the follower before was not killed; must be 0."""
     twice: int
     """Line numbers that came at more than one place; must be 0."""
     named: int
@@ -203,7 +203,7 @@ class Arrived:
     lives: list[tuple[float, float]] = field(default_factory=list)
     """From when to when a follower was up."""
 
-    def read(self, text: str, ended: float) -> None:
+    def read(self, text: str, ended: float, *, after_kill: bool) -> None:
         """Take the output of one follower."""
         for line in text.splitlines(keepends=True):
             if not line.endswith("\n"):
@@ -220,15 +220,17 @@ class Arrived:
             self.delivered += 1
             if place in self.places:
                 self.repeated += 1
-                self.repeated_after_stop += not self.kills
+                self.repeated_after_stop += not after_kill
             self.places[place] = int(words[2])
 
 
 def _compared(writer: Writer, followers: Followers) -> Outcome:
     arrived = Arrived()
+    after_kill = False
     for output, ended, killed in followers.outputs:
-        arrived.read(output.read_text() if output.exists() else "", ended)
+        arrived.read(output.read_text() if output.exists() else "", ended, after_kill=after_kill)
         arrived.kills += [ended] * killed
+        after_kill = killed
     times = Counter(arrived.places.values())
     seen = {fingerprint for fingerprint, _ in arrived.places}
     missing: Counter[str] = Counter()
