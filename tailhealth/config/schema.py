@@ -33,6 +33,7 @@ _HEADER_NAME = re.compile(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+")
 _ORIGIN_CHECKS = re.compile(r"origin|sec-fetch-.*", re.IGNORECASE)
 _ONLY_NGINX = ("include", "test", "reload", "pid")
 _ONLY_API = ("admin", "headers", "ca", "cert", "key")
+_ONLY_PLUS = ("drain",)
 
 
 class Proxy(Table, frozen=True, kw_only=True):
@@ -70,6 +71,9 @@ class Proxy(Table, frozen=True, kw_only=True):
     """nginx: the command that reloads it. Default: `["nginx", "-s", "reload"]`."""
     pid: FilePath = "/run/nginx.pid"
     """nginx: path of the file with the master's process id. Default: "/run/nginx.pid"."""
+    drain: bool = False
+    """nginx-plus: what takes a server out. `false`: `down`, it gets nothing new; `true`: `drain`, it still gets the requests of
+    the clients that are bound to it (`sticky`), and no others. Default: false."""
 
     @property
     def apply_interval(self) -> float:
@@ -81,7 +85,7 @@ class Proxy(Table, frozen=True, kw_only=True):
     def clashes(self, given: Collection[str]) -> Iterable[Clash]:
         """Each kind has its own keys; TLS needs an https address."""
         foreign = _ONLY_API if self.kind == "nginx" else _ONLY_NGINX
-        for name in foreign:
+        for name in foreign if self.kind == "nginx-plus" else (*foreign, *_ONLY_PLUS):
             if name in given:
                 yield Clash(f'has no meaning for kind "{self.kind}"', (name,), ("kind",))
         if self.kind == "nginx-plus" and "admin" not in given:

@@ -105,6 +105,7 @@ ROWS = [
     Row("proxy.test", ("nginx", "-t"), REFUSED, "[]", 'expected a command as a list such as ["nginx", "-t"], got []'),
     Row("proxy.reload", ("nginx", "-s", "reload"), REFUSED, '"x"', "expected a command as a list"),
     Row("proxy.pid", "/run/nginx.pid", REFUSED, '""', PATH),
+    Row("proxy.drain", False, REFUSED, '"on"', SWITCH),
     Row("state.dir", None, REFUSED, '""', PATH),
     Row("journal.max_bytes", 16777216, REFUSED, "4095", "must be at least 4096, got 4095"),
     Row("journal.keep", 4, 0, "-1", ANY),

@@ -103,6 +103,8 @@ def test_unknown_key(text: str, problem: str) -> None:
             "notify[0]: needs url or command, and not both; write one [[notify]] for each",
         ),
         ('proxy.pid = "/a"', 'proxy.pid: has no meaning for kind "caddy"'),
+        ("proxy.drain = true", 'proxy.drain: has no meaning for kind "caddy"'),
+        ('proxy = { kind = "nginx", drain = true }', 'proxy.drain: has no meaning for kind "nginx"'),
         ('proxy = { kind = "nginx", admin = "http://a" }', 'proxy.admin: has no meaning for kind "nginx"'),
         (
             'proxy.kind = "nginx-plus"',
@@ -127,7 +129,7 @@ def test_contradiction(text: str, problem: str) -> None:
         "guard.common_cause = false",
         'proxy = { kind = "nginx", timeout = 3, include = { chat = "/a" }, pid = "/a", test = ["a"], reload = ["b"] }',
         'proxy = { admin = "https://a", ca = "a", cert = "b", key = "c", headers = { Authorization = "env:A" } }',
-        'proxy = { kind = "nginx-plus", admin = "http://a:8080" }',
+        'proxy = { kind = "nginx-plus", admin = "http://a:8080", drain = true }',
         'pool.a = { upstreams = ["a:1"], host = "x" }\npool.b = { upstreams = ["a:1"], host = "y" }',
         "probation = false",
     ],
