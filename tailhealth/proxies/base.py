@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Its object has an id of the operator's: no mark can stand there."""
     problem: str = ""
     """Why it can't be acted on: a placeholder in its dial, a name that is ambiguous."""
+    own_limit: int | UnsetType | None = UNSET
+    """The operator's own limit, where the proxy's configuration keeps it beside ours; unset: it has room for one only."""
 
     @property
     def weight(self) -> int:
@@ -77,6 +80,9 @@ class Place(msgspec.Struct, frozen=True):
     """Its server writes an access log."""
     problem: str = ""
     """Why nothing of it can be changed: dynamic upstreams, weights that do not fit."""
+    generation: str = ""
+    """Which load of the configuration it is from, where a load drops our changes without a trace (NGINX Plus): what was lost
+    since another one was lost by the load. Empty: nobody but the operator's hand takes our changes away, or a mark tells."""
 
 
 class LogOutput(msgspec.Struct, frozen=True):
@@ -141,6 +147,10 @@ class Retryable(ProxyError):  # noqa: N818 - the word of DESIGN section 8
 
 class CutOff(Retryable):
     """The connection was refused, reset or closed: one such is normal while a proxy takes up a new configuration."""
+
+
+class Unloadable(Retryable):
+    """The proxy does not take its own configuration as it stands: nothing was changed, nothing can be until that is mended."""
 
 
 class Conflict(ProxyError):  # noqa: N818 - the word of DESIGN section 8

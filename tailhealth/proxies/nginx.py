@@ -1,8 +1,6 @@
 """nginx (open source) through an include file and a reload (DESIGN section 8, nginx).
 
-The order of a change is what keeps nginx with a working file at every moment: nginx tests its configuration as it stands; a
-copy of the file is kept beside it; the new file takes its place in one step; nginx tests again, loads, and is seen to have
-loaded; the copy goes. Whoever finds the copy later knows that the change was cut off, and brings it to an end or takes it back.
+How a change keeps nginx with a working file at every moment is in `nginx_change`; here is what is read, and what is to change.
 """
 
 from __future__ import annotations
@@ -15,27 +13,19 @@ from typing import TypeAlias
 import msgspec
 
 from tailhealth.proxies import nginx_main
-from tailhealth.proxies.base import Applied, Change, Conflict, Entry, Fatal, Load, Place, ProxyError, Retryable, Snapshot
+from tailhealth.proxies.base import Applied, Change, Conflict, Entry, Load, Place, Retryable, Snapshot
+from tailhealth.proxies.nginx_change import Rewrite, heal, parsed, rewritten
 from tailhealth.proxies.nginx_files import File, held
-from tailhealth.proxies.nginx_include import ENCODING, Include, Server, entry, own_limit, parse, render
+from tailhealth.proxies.nginx_include import ENCODING, Include, Server, entry, own_limit, render
 from tailhealth.proxies.nginx_main import Block, Main, Stray
 from tailhealth.proxies.nginx_names import LookUp, Names, look_up
 from tailhealth.proxies.nginx_process import master, workers
-from tailhealth.proxies.nginx_reload import Setup, Verdict, asked, refused, reload, runs
-from tailhealth.proxies.nginx_words import Broken
+from tailhealth.proxies.nginx_reload import Setup, asked
 
 Why: TypeAlias = Callable[[str, str], str]
 """Says in one line why an upstream of a block is out or limited, and until when: (block, canonical address)."""
 
 NO_COUNTS = "nginx (open source) does not count requests in flight for each upstream"
-
-
-class Rewrite(msgspec.Struct, frozen=True):
-    """A file that is to change."""
-
-    file: File
-    old: bytes
-    new: bytes
 
 
 class Nginx:
@@ -45,17 +35,24 @@ class Nginx:
         setup: Its files and commands.
         why: What the comments in the files shall say.
         find: Looks up names of servers.
+        heals: Reading brings a change that was cut off to an end. False: it writes and reloads nothing.
     """
 
-    def __init__(self, setup: Setup, why: Why = lambda _block, _address: "", find: LookUp = look_up) -> None:
+    def __init__(
+        self, setup: Setup, why: Why = lambda _block, _address: "", find: LookUp = look_up, *, heals: bool = True
+    ) -> None:
         self._setup = setup
+        self._heals = heals
         self._why = why
         self._names = Names(find)
         self._files = {block: File.at(path) for block, path in setup.include.items()}
         self._path: str | None = None
+        self._good: Main | None = None
 
     def main(self) -> Main:
         """Read the main configuration, for those who look at more than servers.
+
+        While it can't be read as a whole, its blocks are those of before: nginx runs with them.
 
         Raises:
             Retryable, Fatal: nginx's test command says nothing.
@@ -65,6 +62,10 @@ class Nginx:
         if found is None or found.problem:
             self._path = asked(self._setup).path
             found = nginx_main.read(self._path, owned)
+        if not found.problem:
+            self._good = found
+        elif self._good is not None:
+            return msgspec.structs.replace(self._good, digest=found.digest, problem=found.problem)
         return found
 
     def leaving(self) -> int:
@@ -77,11 +78,13 @@ class Nginx:
 
         Raises:
             Retryable: A file is not there, or is being written.
-            Forbidden, Refused, Fatal: As they say.
+            Unloadable: A change was cut off, and can't be brought to an end.
+            Forbidden, Fatal: As they say.
         """
-        with held(self._files.values()) as alone:
-            if alone:
-                self._heal()
+        if self._heals:
+            with held(self._files.values()) as alone:
+                if alone:
+                    heal(self._setup, self._files.values())
         return self.look()
 
     def look(self) -> Snapshot:
@@ -105,6 +108,7 @@ class Nginx:
         Raises:
             Conflict: Someone else changed a file, or the main configuration, meanwhile.
             Refused: nginx would not take it, in its own words; the old file is back.
+            Unloadable: It would not take its configuration without the change either.
             Retryable: Not known to be done; the next read brings it to an end.
             Forbidden, Fatal: As they say.
         """
@@ -118,23 +122,18 @@ class Nginx:
         return Applied(said, time.monotonic() - began)
 
     def _applied(self, changes: Sequence[Change]) -> str:
-        self._heal()
+        heal(self._setup, self._files.values())
         rewrites = [one for one in self._rewrites(changes) if one.old != one.new]
         if not rewrites:
             return "nothing to change"
-        runs(self._setup)
-        verdict = asked(self._setup)
-        if not verdict.good:
-            raise refused(verdict, "nginx does not take its configuration as it stands, and nothing was changed")
-        self._replace(rewrites)
-        said = self._loaded(rewrites)
+        said = rewritten(self._setup, rewrites)
         files = ", ".join(str(one.file.path) for one in rewrites)
         return f"{files}: {said}"
 
     def _place(self, block: str, main: Main) -> Place:
         file = self._files[block]
         text = file.read()
-        include = _parsed(file, text)
+        include = parsed(file, text)
         if not include.servers:
             raise Retryable(f"{file.path}: it holds no `server` line: move those of the upstream block {block!r} there")
         known = main.blocks.get(block, Block(frozenset()))
@@ -175,7 +174,7 @@ class Nginx:
             if file is None:
                 raise Conflict(f"tailhealth does not own a file of the upstream block {block!r}")
             old = file.read()
-            include = _parsed(file, old)
+            include = parsed(file, old)
             if _version(old, main) != change.place.version or not _same_servers(include, change.wanted):
                 raise Conflict(f"{file.path} or nginx's main configuration is not what it was when the change was planned")
             wanted = {
@@ -185,90 +184,6 @@ class Nginx:
             said = {include.servers[index].address: self._why(block, change.wanted[index].address) for index in wanted}
             found.append(Rewrite(file, old, render(include, wanted, said.__getitem__).encode(ENCODING)))
         return found
-
-    @staticmethod
-    def _replace(rewrites: Sequence[Rewrite]) -> None:
-        """Put the new files in their places, unless the operator was faster."""
-        for one in rewrites:
-            one.file.keep(one.old)
-        for index, one in enumerate(rewrites):
-            if one.file.read() != one.old:
-                _undo(rewrites[:index])
-                for other in rewrites[index:]:
-                    other.file.done()
-                raise Conflict(f"{one.file.path} was changed by someone else just now")
-            one.file.replace(one.new)
-
-    def _loaded(self, rewrites: Sequence[Rewrite]) -> str:
-        """Let nginx load the new files, or put the old ones back."""
-        verdict = asked(self._setup)
-        if not verdict.good:
-            _undo(rewrites)
-            raise refused(verdict, "nginx does not take the change, and the old file is back")
-        try:
-            said = reload(self._setup)
-        except Fatal:
-            _undo(rewrites)
-            raise
-        for one in rewrites:
-            one.file.done()
-        return said
-
-    def _heal(self) -> None:
-        """Bring a change that was cut off to an end: forward if nginx takes it, else back."""
-        cut = []
-        for file in dict.fromkeys(self._files.values()):
-            old = file.interrupted()
-            if old is None:
-                file.tidy()
-                continue
-            new = file.read()
-            if new == old or _own(file, new) != _own(file, old):
-                # It was not begun, or the operator has written the file since: his word stands.
-                file.done()
-            else:
-                cut.append(Rewrite(file, old, new))
-        if not cut:
-            return
-        if not asked(self._setup).good:
-            verdict = self._tried_back(cut)
-            if not verdict.good:
-                raise refused(verdict, "a change was cut off, and nginx does not take its configuration before or after it")
-        reload(self._setup)
-        for one in cut:
-            one.file.done()
-
-    def _tried_back(self, cut: Sequence[Rewrite]) -> Verdict:
-        """Try the old files; if nginx takes them no better than the new ones, the fault is elsewhere."""
-        for one in cut:
-            one.file.replace(one.old)
-        verdict = asked(self._setup)
-        if not verdict.good:
-            for one in cut:
-                one.file.replace(one.new)
-        return verdict
-
-
-def _undo(rewrites: Sequence[Rewrite]) -> None:
-    """Put the old files back, but for those that someone else has written since."""
-    for one in rewrites:
-        if one.file.read() == one.new:
-            one.file.go_back()
-        one.file.done()
-
-
-def _parsed(file: File, text: bytes) -> Include:
-    try:
-        return parse(text.decode(ENCODING))
-    except Broken as error:
-        raise Retryable(f"{file.path}: {error}") from error
-
-
-def _own(file: File, text: bytes) -> str:
-    try:
-        return _parsed(file, text).own
-    except ProxyError:
-        return text.decode(ENCODING)
 
 
 def _same_servers(include: Include, wanted: Sequence[Entry]) -> bool:

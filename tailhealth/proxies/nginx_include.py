@@ -178,6 +178,7 @@ def entry(server: Server) -> Entry:
         backup="backup" in server.parameters,
         held_down="down" in server.parameters or "drain" in server.parameters,
         problem=problem,
+        own_limit=own,
     )
 
 

@@ -65,6 +65,7 @@ class NginxPlus:
         self._how = how
         self._ours = ours
         self._done: dict[tuple[str, str], bool] = {}
+        self._seen: set[tuple[str, str]] = set()
 
     def read(self) -> Snapshot:
         """Read all upstream blocks with a `zone`; the API does not know others.
@@ -72,9 +73,13 @@ class NginxPlus:
         Raises:
             Retryable: The API does not answer.
             Forbidden: It turns us away, in its own words.
+            Conflict: The configuration was loaded in this moment.
             Fatal: What answers there is not the API, or speaks no version that we know.
         """
-        places = tuple(self._place(name, upstream) for name, upstream in sorted(self._api.upstreams().items()))
+        generation = self._api.process().identity
+        places = tuple(self._place(name, upstream, generation) for name, upstream in sorted(self._api.upstreams().items()))
+        if self._api.process().identity != generation:
+            raise Conflict("NGINX Plus loaded its configuration while that was read")
         return Snapshot(places, digest([(one.key, one.version) for one in places]))
 
     def load(self) -> Load:
@@ -142,7 +147,7 @@ class NginxPlus:
             f"id {todo.server.id} of {todo.block!r} was {todo.server.server} and is {wrong.server}: it was left as it was"
         )
 
-    def _place(self, block: str, upstream: Upstream) -> Place:
+    def _place(self, block: str, upstream: Upstream, generation: str) -> Place:
         peers = {one.id: one for one in upstream.peers}
         problem = ""
         try:
@@ -157,6 +162,7 @@ class NginxPlus:
             handler_id=block,
             removes=False,
             problem=problem,
+            generation=generation,
         )
 
     def _rows(self, block: str, peers: Mapping[int, Peer]) -> list[Row]:
@@ -172,8 +178,10 @@ class NginxPlus:
         except ValueError as error:
             problem = f"the server {server.server!r} can't be acted on: {error}"
         peer = peers.get(server.id)
-        out = (server.down or server.drain) and self._is_ours(block, address)
-        down = (server.down or server.drain) and not out
+        off = server.down or server.drain
+        out = off and self._is_ours(block, address)
+        down = off and not out
+        self._note(block, address, off=off, out=out)
         return Row(
             server,
             Entry(
@@ -188,6 +196,17 @@ class NginxPlus:
                 problem=problem,
             ),
         )
+
+    def _note(self, block: str, address: str, *, off: bool, out: bool) -> None:
+        """Forget that we took a server out once it was seen to be out and is in again: the next to take it out may be others.
+
+        Until it is seen, a change may still be on its way.
+        """
+        if out:
+            self._seen.add((block, address))
+        elif not off and (block, address) in self._seen:
+            self._seen.discard((block, address))
+            self._done[block, address] = False
 
     def _is_ours(self, block: str, address: str) -> bool:
         known = self._done.get((block, address))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tailhealth.proxies.base import Fatal, Forbidden, Refused, Retryable
+from tailhealth.proxies.base import Fatal, Forbidden, Refused, Retryable, Unloadable
 from tailhealth.proxies.nginx_process import Process, master, open_logs, workers
 
 EVERY = 0.02
@@ -62,10 +62,14 @@ def asked(setup: Setup) -> Verdict:
     return Verdict(code == 0, words(output), path[1] if path else None)
 
 
-def refused(verdict: Verdict, what: str) -> Refused | Retryable:
-    """Make an error of a failed test, in nginx's own words."""
-    kind = Retryable if _HOST in verdict.words else Refused
-    return kind(f"{what}: {verdict.words}")
+def unloadable(verdict: Verdict, what: str) -> Unloadable:
+    """Make an error of a failed test that is not about our change, in nginx's own words."""
+    return Unloadable(f"{what}: {verdict.words} (mend that, and see that `nginx -t` succeeds)")
+
+
+def refused(verdict: Verdict, what: str) -> Refused | Unloadable:
+    """Make an error of a test that fails with our change, in nginx's own words."""
+    return unloadable(verdict, what) if _HOST in verdict.words else Refused(f"{what}: {verdict.words}")
 
 
 def reload(setup: Setup) -> str:
@@ -75,7 +79,7 @@ def reload(setup: Setup) -> str:
         What happened, for the journal. An nginx that does not run will read its files when it starts: that is no error.
 
     Raises:
-        Refused: It keeps the old configuration; its own words say why.
+        Unloadable: It keeps the old configuration, although its test succeeded; its own words say why.
         Retryable: Neither new workers nor an error came in time.
         Forbidden, Fatal: The command failed, or can't be seen to have worked.
     """
@@ -148,7 +152,7 @@ def _see(setup: Setup, running: Process, before: frozenset[Process], logs: dict[
             break
         pause.wait(EVERY)
     if errors:
-        raise Refused(f"nginx keeps its old configuration: {errors[-1] if 'still' in errors[-1] else errors[0]}")
+        raise Unloadable(f"nginx keeps its old configuration: {errors[-1] if 'still' in errors[-1] else errors[0]}")
     raise Retryable(f"no new workers of nginx came within {setup.timeout:g} s, and no error in its log: look into it")
 
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from tailhealth.proxies.base import Conflict, Forbidden, ProxyError, Retryable, Unloadable
+
 
 class Kind(StrEnum):
     """What is the matter. All of them end by themselves when the cause goes away, `STOPPED` when the operator acts."""
@@ -15,6 +17,8 @@ class Kind(StrEnum):
     """The admin interface turns us away."""
     NO_PROXY = "no_proxy"
     """What answers there is not the proxy's admin interface, or our own access to it is misconfigured."""
+    UNLOADABLE = "unloadable"
+    """The proxy does not take its own configuration as it stands, and could not take any change of it."""
     REFUSED = "refused"
     """The proxy would not take a change."""
     CONFLICT = "conflict"
@@ -30,8 +34,24 @@ class Kind(StrEnum):
     STATE_UNWRITABLE = "state_unwritable"
 
 
-ABOUT_THE_PROXY = frozenset({Kind.ADMIN_UNREACHABLE, Kind.FORBIDDEN, Kind.NO_PROXY, Kind.CONFLICT, Kind.STATE_UNWRITABLE})
+ABOUT_THE_PROXY = frozenset(
+    {Kind.ADMIN_UNREACHABLE, Kind.FORBIDDEN, Kind.NO_PROXY, Kind.UNLOADABLE, Kind.CONFLICT, Kind.STATE_UNWRITABLE}
+)
 """Kinds that end when the proxy was read, changed and read back without trouble."""
+
+
+_OF_ERRORS: dict[type[ProxyError], Kind] = {
+    Conflict: Kind.CONFLICT,
+    Unloadable: Kind.UNLOADABLE,
+    Retryable: Kind.ADMIN_UNREACHABLE,
+    Forbidden: Kind.FORBIDDEN,
+    ProxyError: Kind.NO_PROXY,
+}
+
+
+def kind_of(error: Exception) -> Kind:
+    """Name the condition that an error of a proxy leads to, or of writing the state file."""
+    return next((kind for one, kind in _OF_ERRORS.items() if isinstance(error, one)), Kind.STATE_UNWRITABLE)
 
 
 class Condition(msgspec.Struct, frozen=True):

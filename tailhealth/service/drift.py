@@ -27,9 +27,9 @@ class What(StrEnum):
     """What the operator did."""
 
     LOADED = "loaded"
-    """He loaded a configuration: our mark is gone, or a list that nothing was out of is another one."""
+    """He loaded a configuration: our mark or our changes are gone, or a list that nothing was out of is another one."""
     HAND = "hand"
-    """He changed the list by the admin interface."""
+    """He changed the list by the admin interface, or in the include file."""
     GONE = "gone"
     """An upstream that was out or limited is not in his list any more: it is never put back."""
 
@@ -74,7 +74,7 @@ def _of_place(pool: str, standing: Standing, before: tuple[Entry, ...] | None, w
         here = dict.fromkeys(entry.address for entry in standing.kept.original)
         ends = tuple(one for one in here if (pool, one) in wishes and (standing.changed or one in standing.returned))
         return Drift(What.HAND, pool, key, ends)
-    if before is not None and not _equal(before, standing.original):
+    if standing.lost or (before is not None and not _equal(before, standing.original)):
         return Drift(What.LOADED, pool, key)
     return None
 
@@ -94,7 +94,7 @@ def records(found: Survey, contents: Contents) -> dict[str, tuple[Kept, ...]]:
         Fields of the state file.
     """
     kept = tuple(
-        Kept(one.place.key, one.kept.mark, one.kept.pool, one.original, one.listing)
+        Kept(one.place.key, one.kept.mark, one.kept.pool, one.original, one.listing, generation=one.place.generation)
         for one in found.standings
         if one.kept is not None and (one.listing != one.whole or one.place.marks)
     )

@@ -48,7 +48,7 @@ class Edit(msgspec.Struct, frozen=True):
     def record(self, mark: str | None) -> Kept:
         """Write the intent down."""
         one = self.standing
-        return Kept(one.place.key, mark, self.pool, one.original, one.listing, self.aim)
+        return Kept(one.place.key, mark, self.pool, one.original, one.listing, self.aim, one.place.generation)
 
     def mark(self, make: Callable[[], str]) -> str | None:
         """Choose the mark: none when all is as the operator had it, or where every upstream listed has an id of its own."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Protocol
 
 from tailhealth.config import Config
 from tailhealth.proxies.admin import Access
-from tailhealth.proxies.base import Proxy
+from tailhealth.proxies.base import Proxy, UpstreamState
 from tailhealth.proxies.caddy import Caddy
 from tailhealth.proxies.nginx import Nginx
 from tailhealth.proxies.nginx_plus import NginxPlus
 from tailhealth.proxies.nginx_reload import Setup
-from tailhealth.service.state import Contents
+from tailhealth.service.state import Contents, Wish
 
 
 class Memory(Protocol):
@@ -40,12 +41,13 @@ def setup_of(config: Config) -> Setup:
     return Setup(table.include, table.test, table.reload, table.pid, table.timeout)
 
 
-def proxy_of(config: Config, state: Memory | None = None) -> Proxy:
+def proxy_of(config: Config, state: Memory | None = None, *, dry_run: bool = False) -> Proxy:
     """Return the proxy that a configuration names.
 
     Args:
         config: Its `[proxy]` table counts.
         state: What is out, and why: some proxies are told, or can't tell it from what the operator did. None: nothing is out.
+        dry_run: Reading it never writes anything.
 
     Raises:
         ConfigError: A header's value can't be read.
@@ -53,9 +55,9 @@ def proxy_of(config: Config, state: Memory | None = None) -> Proxy:
     table = config.proxy
     memory = _Memory(state)
     if table.kind == "nginx":
-        return Nginx(setup_of(config), why=memory.why)
+        return Nginx(setup_of(config), why=memory.why, heals=not dry_run)
     if table.kind == "nginx-plus":
-        return NginxPlus(access_of(config), ours=memory.is_ours)
+        return NginxPlus(access_of(config), "drain" if table.drain else "down", ours=memory.is_ours)
     return Caddy(access_of(config))
 
 
@@ -72,14 +74,21 @@ class _Memory:
         contents = self._state.contents
         pools = {one.pool for one in contents.kept if one.key == place}
         found = [one.wish for one in contents.wished if one.upstream == address and (one.pool in pools or not pools)]
-        return found[0].why if found else ""
+        return _said(found[0]) if found else ""
 
     def is_ours(self, place: str, address: str) -> bool:
-        """Tell whether the record of a place has an upstream out."""
-        if self._state is None:
+        """Tell whether the record of a place has an upstream out, or was to have it out when the change was cut off."""
+        kept = next((one for one in self._state.contents.kept if one.key == place), None) if self._state else None
+        if kept is None:
             return False
-        for kept in self._state.contents.kept:
-            if kept.key == place:
-                listed = {index for listing in (kept.left, kept.aim or kept.left) for index, _ in listing}
-                return any(entry.address == address and index not in listed for index, entry in enumerate(kept.original))
-        return False
+        indexes = {index for index, entry in enumerate(kept.original) if entry.address == address}
+        lists = [kept.left] if kept.aim is None else [kept.left, kept.aim]
+        return any(indexes - {index for index, _ in one} for one in lists)
+
+
+def _said(wish: Wish) -> str:
+    """Say in one line what is wanted, why and until when."""
+    if wish.state is UpstreamState.LIMITED:
+        return f"on probation, {wish.max_in_flight} at a time"
+    end = "readmitted by hand" if wish.until is None else f"{datetime.fromtimestamp(wish.until, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"ejected until {end}: {wish.why}"

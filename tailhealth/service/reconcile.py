@@ -12,9 +12,9 @@ import msgspec
 
 from tailhealth.core.heirs import heirs
 from tailhealth.core.model import Command, Pools, Verb
-from tailhealth.proxies.base import Conflict, CutOff, Fatal, Forbidden, Load, Proxy, Refused, Retryable, UpstreamState
+from tailhealth.proxies.base import Conflict, CutOff, Fatal, Load, Proxy, Refused, Retryable, Unloadable, UpstreamState
 from tailhealth.service.change import Restored, make, missed, restore, told
-from tailhealth.service.conditions import Condition, Conditions, Kind
+from tailhealth.service.conditions import Condition, Conditions, Kind, kind_of
 from tailhealth.service.drift import What, drifts, records
 from tailhealth.service.halt import Halts
 from tailhealth.service.plan import Edit, Plan, plan
@@ -144,12 +144,10 @@ class Reconciler:
         try:
             self._work(now)
         except (Conflict, Retryable, StateError) as error:
-            kinds: dict[type[Exception], Kind] = {Conflict: Kind.CONFLICT, Retryable: Kind.ADMIN_UNREACHABLE}
-            kind = next((kind for one, kind in kinds.items() if isinstance(error, one)), Kind.STATE_UNWRITABLE)
-            self._trouble(kind, error, now)
+            self._trouble(kind_of(error), error, now)
             self._schedule.failed(now)
         except Fatal as error:
-            self._trouble(Kind.FORBIDDEN if isinstance(error, Forbidden) else Kind.NO_PROXY, error, now)
+            self._trouble(kind_of(error), error, now)
             self._schedule.hopeless(now)
         else:
             self._conditions.all_well()
@@ -252,6 +250,9 @@ class Reconciler:
             self._schedule.applied(now)
             self._schedule.want(now)
             return
+        except Unloadable:
+            # Nothing was done. What it says is told as a condition.
+            raise
         except Retryable as error:
             self._journal.note("apply", now, answer=f"unknown: {error}", changes=changes)
             self._schedule.applied(now)

@@ -98,7 +98,7 @@ class Run:
         pipes = [sys.stdin.fileno()] if any(log.path == STDIN for log in config.log) else []
         self.waker = Waker([path for path in self._logs.paths if path != STDIN], pipes=pipes)
         parts.callback(self.waker.close)
-        proxy = proxy_of(config, self._state)
+        proxy = proxy_of(config, self._state, dry_run=self._dry_run)
         table = config.proxy
         rules = ApplyRules(table.coalesce, table.apply_interval, table.drift_poll)
         self._reconciler = Reconciler(proxy, self._state, self._journal, rules, ConfiguredNames(config), dry_run=self._dry_run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UnsetType
 
 from tailhealth.proxies.base import Entry, Place
 from tailhealth.service.state import Kept, Listing
@@ -28,9 +29,11 @@ class Standing(msgspec.Struct, frozen=True):
     kept: Kept | None = None
     """Our record of it, as long as it holds."""
     returned: frozenset[str] = frozenset()
-    """Ejected upstreams that the operator put back by hand."""
+    """Ejected upstreams that the operator put back by hand, or limited ones whose limit he took away."""
     changed: bool = False
     """The operator changed the list by hand in another way."""
+    lost: bool = False
+    """A configuration was loaded, and our changes went with it: they are to be made again."""
     problem: str = ""
     """Why it is not acted on."""
 
@@ -128,16 +131,33 @@ def _is(entries: Sequence[Entry], original: Sequence[Entry], listing: Listing) -
 def _flagged(place: Place, kept: Kept | None, problem: str) -> Standing:
     """Stand for a proxy that keeps upstreams listed and marks them out: the list itself is always the operator's."""
     entries = tuple(msgspec.structs.replace(entry, out=False) for entry in place.entries)
-    if kept is not None:
-        found = _pair(entries, kept.original, frozenset(range(len(kept.original))))
-        entries = tuple(_own(entry, index, kept) for entry, index in zip(entries, found, strict=True))
     listing = tuple((index, entry.limit) for index, entry in enumerate(place.entries) if not entry.out)
-    return Standing(place, entries, listing, kept, problem=problem)
+    if kept is None:
+        return Standing(place, tuple(_own(entry, None, None) for entry in entries), listing, problem=problem)
+    found = _pair(entries, kept.original, frozenset(range(len(kept.original))))
+    entries = tuple(_own(entry, index, kept) for entry, index in zip(entries, found, strict=True))
+    gone = frozenset(
+        now.address
+        for now, own, index in zip(place.entries, entries, found, strict=True)
+        if index is not None and not now.out and now.limit == own.limit and _ours(kept, index, now.limit)
+    )
+    loaded = place.generation != kept.generation
+    returned = frozenset() if loaded else gone
+    return Standing(place, entries, listing, kept, returned=returned, problem=problem, lost=loaded and bool(gone))
 
 
-def _own(entry: Entry, index: int | None, kept: Kept) -> Entry:
+def _ours(kept: Kept, index: int, limit: int | None) -> bool:
+    """Tell whether an entry that stands free with this limit ought to be out, or limited by us, by each of our lists."""
+    lists = [dict(one) for one in (kept.left, kept.aim) if one is not None]
+    own = kept.original[index].limit
+    return all(index not in one or one[index] not in {own, limit} for one in lists)
+
+
+def _own(entry: Entry, index: int | None, kept: Kept | None) -> Entry:
     """Give an entry the operator's limit where it has ours; any other limit is one that he set."""
-    if index is None or entry.limit == kept.original[index].limit:
+    if not isinstance(entry.own_limit, UnsetType):
+        return msgspec.structs.replace(entry, limit=entry.own_limit)
+    if index is None or kept is None or entry.limit == kept.original[index].limit:
         return entry
     ours = {limit for listing in (kept.left, kept.aim or ()) for listed, limit in listing if listed == index}
     return msgspec.structs.replace(entry, limit=kept.original[index].limit) if entry.limit in ours else entry

@@ -48,6 +48,8 @@ class Kept(msgspec.Struct, frozen=True):
     """What the proxy lists, as last read back."""
     aim: Listing | None = None
     """What it shall list after a change whose outcome is not confirmed."""
+    generation: str = ""
+    """The load of the proxy's configuration that it was true for; see `Place`."""
 
 
 class Wish(msgspec.Struct, frozen=True):

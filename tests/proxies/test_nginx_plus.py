@@ -260,7 +260,8 @@ def test_what_is_not_the_api(body: bytes) -> None:
 def test_success_that_is_none() -> None:
     """An answer of success that does not show the change is not believed."""
     servers = b'[{"id":0,"server":"127.0.0.1:1"},{"id":1,"server":"127.0.0.1:2"}]'
-    scripts = [b"[9]", b'{"chat":{"peers":[]}}', servers, servers, b'{"id":0,"server":"127.0.0.1:1","down":false}']
+    process, unchanged = b'{"generation":1}', b'{"id":0,"server":"127.0.0.1:1","down":false}'
+    scripts = [b"[9]", process, b'{"chat":{"peers":[]}}', servers, process, servers, unchanged]
     with scripted(*(answer(200, one) for one in scripts)) as (admin, _):
         proxy = NginxPlus(Access(admin))
         now = place(proxy)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tailhealth.proxies.base import Refused, Retryable
+from tailhealth.proxies.base import Retryable, Unloadable
 from tailhealth.proxies.nginx import Nginx as Adapter
 from tailhealth.proxies.nginx_files import File, held
 from tests.proxies.contract import standing
@@ -106,7 +106,7 @@ def test_a_change_that_was_cut_off_while_the_main_configuration_broke(tmp_path: 
         new = proxy.file.read_bytes()
         proxy.http = HTTP + "no_such_directive on;"
         proxy.write()
-        with pytest.raises(Refused, match=r"cut off, and .*unknown directive"):
+        with pytest.raises(Unloadable, match=r"cut off, and .*unknown directive"):
             proxy.adapter().read()
         assert proxy.file.read_bytes() == new
         proxy.http = HTTP
