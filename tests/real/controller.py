@@ -110,7 +110,8 @@ class Controller:
         """Run another `tailhealth` command with the same configuration, and don't wait for it."""
         name, *rest = words
         command = [sys.executable, "-m", "tailhealth", name, "-c", str(self.config), *rest]
-        self._spawned.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        with (self.folder / "run.log").open("ab") as out:
+            self._spawned.append(subprocess.Popen(command, stdout=out, stderr=out))
 
     def _process_ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None
