@@ -38,9 +38,7 @@ from tailhealth.core.rules import Settings
 from tailhealth.core.strangers import Strangers
 from tailhealth.core.timers import Due, Timer, Timers
 
-_ACCESS = Origin.ACCESS
-_ANSWERED = End.ANSWERED
-
+_ACCESS, _ANSWERED = Origin.ACCESS, End.ANSWERED
 Control: TypeAlias = InFlight | Pools | Blind | Command | Reconfigured
 Observer: TypeAlias = Callable[[Attempt, str, str, Outcome], None]
 """Called with each judged attempt, its pool, its upstream and its outcome: for views and metrics."""
@@ -80,6 +78,14 @@ class Engine:
     def strangers(self) -> Strangers:
         """Return what is known of addresses that no pool has."""
         return self._registry.strangers
+
+    def carry(self) -> tuple[Carried, ...]:
+        """Return what must survive a restart, also of upstreams that the proxy has not named yet."""
+        return self._registry.carry()
+
+    def carry_paused(self) -> tuple[Paused, ...]:
+        """Return the operator's pauses that are still on."""
+        return self._registry.carry_paused(self.now)
 
     # Inputs
 
@@ -138,7 +144,7 @@ class Engine:
         """Act on everything due at or before `limit`: timers, then events, then other inputs of one moment."""
         controls = self._buffer.controls_until(limit)
         events = self._buffer.events_until(limit)
-        timers, direct, attempt = self._timers, not self.join.active, self._attempt
+        timers = self._timers
         for event in events:
             ended = event.ended
             if ended >= timers.next_at or (controls and ended > controls[0][0]):
@@ -147,11 +153,10 @@ class Engine:
                 self._late(event)
                 continue
             self.frontier = ended
-            if direct and event.__class__ is Attempt and event.origin is _ACCESS:
-                attempt(event, ended, 1)
-            else:
+            if self.join.active or event.__class__ is not Attempt or event.origin is not _ACCESS:
                 self._event(event, ended)
-                direct = not self.join.active
+            elif self._observe is not None or not self._is_plain(event):
+                self._attempt(event, ended, 1)
         for at, control in controls:
             self._run_timers(at)
             self._control(control, at)
@@ -215,23 +220,32 @@ class Engine:
             return
         address.flights.ended += ended
         for pool, member in address.places:
-            header = attempt.header
-            if (
-                header is not None
-                and header < pool.plain_below
-                and attempt.status not in pool.not_plain
-                and attempt.end is _ANSWERED
-                and not member.attentive
-                and attempt.started >= member.acted_at
-                and self._observe is None
-            ):
-                # The one case that is hot: good whatever else is known, and nothing but the window can change.
-                member.window.add(attempt.ended)
-                member.totals.good += 1
-                if (attempt.duration or 0.0) >= pool.long_body:
-                    pool.note_body(attempt, judge.GOOD)
-            elif not pool.is_split or pool.takes(attempt):
+            if not pool.is_split or pool.takes(attempt):
                 self._judge(pool, member, attempt, at)
+
+    def _is_plain(self, attempt: Attempt) -> bool:
+        """Take an attempt that is good whatever else is known and changes nothing but its window: nearly all are."""
+        place = self._registry.plain.get(attempt.upstream)
+        if place is None:
+            return False
+        pool, member = place
+        header = attempt.header
+        if (
+            header is None
+            or header >= pool.plain_below
+            or member.attentive
+            or attempt.status in pool.not_plain
+            or attempt.end is not _ANSWERED
+            or attempt.started < member.acted_at
+        ):
+            return False
+        self.attempts += 1
+        member.flights.ended += 1
+        member.window.add(attempt.ended)
+        member.totals.good += 1
+        if (attempt.duration or 0.0) >= pool.long_body:
+            pool.note_body(attempt, judge.GOOD)
+        return True
 
     def _judge(self, pool: PoolState, member: Member, attempt: Attempt, at: float) -> None:
         """Judge one attempt in one pool and let it count, unless it began before an action or while its upstream was out."""
@@ -283,13 +297,3 @@ class Engine:
             case Reconfigured() if control.before == self.settings:
                 self.settings = control.settings
                 reconfigure(control.settings, self._registry, self._decider, at)
-
-    # What a restart needs
-
-    def carry(self) -> tuple[Carried, ...]:
-        """Return what must survive a restart, also of upstreams that the proxy has not named yet."""
-        return self._registry.carry()
-
-    def carry_paused(self) -> tuple[Paused, ...]:
-        """Return the operator's pauses that are still on."""
-        return self._registry.carry_paused(self.now)

@@ -31,10 +31,25 @@ class Amended(NamedTuple):
     new: Attempt
 
 
-class Join:
-    """Hands on each attempt once, in the order of the lines. Feed it events in that order."""
+class JoinState(msgspec.Struct, frozen=True):
+    """What a join knows of requests that are not done with, so that another one can go on from there."""
 
-    def __init__(self) -> None:
+    open: tuple[Attempt, ...] = ()
+    """Attempts whose round-trip line came and whose request has not ended, the oldest first."""
+    by_roundtrip: tuple[str, ...] = ()
+    """Upstreams that round-trip lines judge."""
+    held: tuple[Attempt, ...] = ()
+    """Access lines without a round-trip line, not handed on yet."""
+
+
+class Join:
+    """Hands on each attempt once, in the order of the lines. Feed it events in that order.
+
+    Args:
+        state: Where an earlier join left off.
+    """
+
+    def __init__(self, state: JoinState | None = None) -> None:
         self.duplicates = 0
         """Access lines that told of an attempt which a round-trip line had told already."""
         self.active = False
@@ -43,6 +58,16 @@ class Join:
         self._by_roundtrip: set[str] = set()
         self._held: dict[str, list[Attempt]] = defaultdict(list)
         self._streaming: dict[str, int] = defaultdict(int)
+        if state is not None:
+            self._go_on(state)
+
+    def state(self) -> JoinState:
+        """Return what another join needs to go on from here."""
+        return JoinState(
+            tuple(attempt for attempts in self._open.values() for attempt in attempts),
+            tuple(sorted(self._by_roundtrip)),
+            tuple(attempt for attempts in self._held.values() for attempt in attempts),
+        )
 
     def streaming(self, names: Iterable[str]) -> int:
         """Count requests of an upstream, by all its names, whose header came and whose end did not."""
@@ -74,6 +99,15 @@ class Join:
         held = [attempt for attempts in self._held.values() for attempt in attempts]
         self._held.clear()
         return sorted(held, key=lambda attempt: (attempt.ended, attempt.file, attempt.offset))
+
+    def _go_on(self, state: JoinState) -> None:
+        self.active = bool(state.by_roundtrip)
+        self._by_roundtrip.update(state.by_roundtrip)
+        for attempt in state.open:
+            self._open.setdefault(_request(attempt), []).append(attempt)
+            self._streaming[attempt.upstream] += has_header(attempt)
+        for attempt in state.held:
+            self._held[attempt.upstream].append(attempt)
 
     def _roundtrip(self, attempt: Attempt) -> Iterator[Attempt]:
         self.active = True

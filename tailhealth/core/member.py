@@ -134,7 +134,7 @@ class Member:
         if outcome.verdict is Verdict.GOOD:
             self.totals.good += by
         elif outcome.kind is not None:
-            (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind.value] += by
+            (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind] += by
 
     def missed(self, attempt: Attempt, outcome: Outcome) -> Outcome:
         """Count an attempt that says nothing about the time now: it began while the upstream was out, or before that.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from math import inf
@@ -32,8 +32,20 @@ class Buffer(Generic[Control]):
         Returns:
             The time of the newest.
         """
-        self._events += events
-        newest: float = max(map(_ended, events))
+        fresh = list(events)
+        ends = list(map(_ended, fresh))
+        if len(set(ends)) < len(ends):
+            fresh.sort(key=_place)
+        elif ends != sorted(ends):
+            # Where no two ended together, the end alone decides, which is the cheaper key.
+            fresh.sort(key=_ended)
+        waiting = self._events
+        if waiting and fresh[0].ended <= waiting[-1].ended:
+            first = bisect_left(waiting, fresh[0].ended, key=_ended)
+            waiting[first:] = sorted(waiting[first:] + fresh, key=_place)
+        else:
+            waiting += fresh
+        newest: float = max(ends)
         return newest
 
     def add_control(self, at: float, control: Control) -> None:
@@ -45,9 +57,6 @@ class Buffer(Generic[Control]):
     def events_until(self, limit: float) -> list[Event]:
         """Remove and return the events that ended at or before `limit`, in order."""
         events = self._events
-        # Where no two ended together, the end alone decides, which is the cheaper key.
-        tied = len(set(map(_ended, events))) < len(events)
-        events.sort(key=_place if tied else _ended)
         count = len(events) if limit == inf else bisect_right(events, limit, key=_ended)
         self._events = events[count:]
         return events[:count]

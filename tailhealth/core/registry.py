@@ -46,6 +46,8 @@ class Registry:
         self.pools: dict[str, PoolState] = {}
         self.strangers = Strangers()
         self.flights: dict[str, Flights] = {}
+        self.plain: dict[str, Place] = {}
+        """Upstreams of one pool only, by each address of theirs."""
         self._addresses: dict[str, Address] = {}
         self._discover = discover
         self._carried: dict[tuple[str, str], Carried] = {}
@@ -66,7 +68,8 @@ class Registry:
         flights = self._flights_of(address)
         member = pool.add(address, flights)
         self._resume(pool, member)
-        return Address(flights, [Place(pool, member)])
+        place = self.plain[address] = Place(pool, member)
+        return Address(flights, [place])
 
     def start(self, started: Started) -> None:
         """Take what an earlier run carried over; each upstream takes it up when its pool is named."""
@@ -96,6 +99,7 @@ class Registry:
                 for name in member.names:
                     address = self._addresses.setdefault(name, Address(member.flights, []))
                     address.places.append(Place(pool, member))
+        self.plain = {name: one.places[0] for name, one in self._addresses.items() if len(one.places) == 1}
         in_use = {member.address for pool in self.pools.values() for member in pool.members.values()}
         self.flights = {name: flights for name, flights in self.flights.items() if name in in_use}
         self.strangers.forget(self._addresses)

@@ -190,6 +190,11 @@ class Window:
 
     def rate(self, at: float, stalled: int = 0) -> tuple[int, int]:
         """Return counted and bad outcomes as `seen` would; of a busy upstream without looking at each."""
+        times, reach = self._times, at - min(self._span, self._within)
+        if len(times) >= KEPT and times[-1] <= at and times[-KEPT] >= reach and times[0] >= floor(reach):
+            self._forget()
+            if not self._buckets or self._buckets[0][0] >= floor(reach):
+                return len(times) + self._aside + stalled, self._bad + self._aside_bad + stalled
         first, end, edge = self._part(at, stalled)
         if first == 0 and end == len(self._times) and (edge is None or self._buckets[0][0] >= edge):
             aside, aside_bad = (0, 0) if edge is None else (self._aside, self._aside_bad)
@@ -226,25 +231,25 @@ class Window:
         """Count the list from `first` to `end` and, if `edge` is given, the buckets from that second on."""
         marks = [mark for mark in self._marks[first:end] if mark is not None]
         counted = end - first + stalled
-        kinds: Counter[str] = Counter(mark.kind.value for mark in marks)
-        unanswered = sum(not mark.answered for mark in marks) + stalled
+        kinds = Counter([mark.kind for mark in marks])
+        unanswered = [mark.answered for mark in marks].count(False) + stalled
         clients = len({mark.client for mark in marks}) + stalled
         oldest = self._times[first] if first < end else (at if stalled else inf)
-        bad = len(marks) + stalled
         if stalled:
-            kinds[Kind.STALLED.value] += stalled
+            kinds[Kind.STALLED] += stalled
         if edge is not None:
+            aside: Counter[Mark | None] = Counter()
             for second, bucket in self._buckets:
-                if second < edge:
-                    continue
-                oldest = min(oldest, second)
-                for mark, number in bucket.items():
-                    counted += number
-                    if mark is not None:
-                        bad += number
-                        kinds[mark.kind.value] += number
-                        unanswered += 0 if mark.answered else number
-        return Seen(counted, bad, kinds, unanswered, clients, oldest)
+                if second >= edge:
+                    oldest = min(oldest, second)
+                    aside.update(bucket)
+            counted += aside.total()
+            for mark, number in aside.items():
+                if mark is not None:
+                    kinds[mark.kind] += number
+                    unanswered += 0 if mark.answered else number
+        by_name = Counter({kind.value: number for kind, number in kinds.items()})
+        return Seen(counted, kinds.total(), by_name, unanswered, clients, oldest)
 
 
 def _anonymous(mark: Mark | None) -> Mark | None:

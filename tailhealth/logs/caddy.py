@@ -145,12 +145,10 @@ class CaddyReader:
 
     def _first_odd(self, block: bytes, ends: list[int]) -> int:
         """Search the lines whose turn it is for keys that mislead the decoder; return the index of the first that has one."""
-        start = 0
-        for index, end in enumerate(ends):
-            number = self._lines + index
-            if (number < CHECKED_LINES or number % CHECKED_EVERY == 0) and self._shape.is_odd(block[start:end]):
+        every = 1 if self._lines < CHECKED_LINES else CHECKED_EVERY
+        for index in range(-self._lines % every, len(ends), every):
+            if self._shape.is_odd(block[ends[index - 1] + 1 if index else 0 : ends[index]]):
                 return index
-            start = end + 1
         return len(ends)
 
     def _take(  # noqa: PLR0917 - one block, in the loop's own words
@@ -161,7 +159,7 @@ class CaddyReader:
         Returns:
             The number of lines taken: fewer than there are if one taught that the others are to be decoded anew.
         """
-        decoder, loggers = self._shape.decoder, (record.logger for record in records)
+        decoder, loggers = self._shape.decoder, {record.logger for record in records}
         fast = self._shape.in_seconds and self._meaning.twice.is_single(loggers)
         index, patience = 0, 0
         while index < len(records) and self._shape.decoder is decoder:
@@ -223,10 +221,12 @@ class CaddyReader:
     def _object(self, found: caddy_text.Found, offset: int, now: float | None, events: list[Event]) -> None:
         """Take one object of a line: of a key of Caddy's own that stands twice the first is Caddy's."""
         members = found.members
-        if kind_of(self._shape.line(members)) is not LineKind.FOREIGN:
+        kind = kind_of(self._shape.line(members))
+        if kind is not LineKind.FOREIGN:
             self._shape.observe(members)
         own = {self._shape.names[field] for field in BUILT_IN} & found.repeated
-        if own:
+        if own and kind not in (LineKind.OTHER, LineKind.FOREIGN):
+            # Caddy's own line about the end of an upgraded connection has two durations, and nobody is to blame for that.
             members = {**members, **{key: found.first[key] for key in own}}
             self._tally.hints["duplicate_keys"] = hint("duplicate_keys")
             self._careful_only = True
