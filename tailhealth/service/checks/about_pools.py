@@ -10,6 +10,9 @@ from tailhealth.service.checks.facts import Facts
 from tailhealth.service.checks.finding import Finding
 from tailhealth.service.pools import Group
 
+_SHOWN = 5
+"""So many addresses are named; the log may hold any number of them."""
+
 
 def nothing(facts: Facts) -> Iterator[Finding]:
     """Find a proxy without a pool."""
@@ -98,8 +101,10 @@ def _addresses(groups: list[Group]) -> set[str]:
 
 def strangers(facts: Facts) -> Iterator[Finding]:
     """Find upstreams that the logs name and no pool has."""
-    if facts.proxy.trouble is None and facts.strangers:
-        shown = ", ".join(one.address for one in facts.strangers[:5]) + (", ..." if len(facts.strangers) > 5 else "")  # noqa: PLR2004
+    listed = {name for one in facts.proxy.standings for entry in one.original for name in (entry.address, *entry.names)}
+    strange = [one.address for one in facts.strangers if one.address not in listed]
+    if facts.proxy.trouble is None and strange:
+        shown = ", ".join(strange[:_SHOWN]) + (", ..." if len(strange) > _SHOWN else "")
         text = f"the logs name upstreams that no pool of the proxy has: {shown}; they are never acted on"
         yield Finding(
             "unmanaged", "log", text, "is this the log of that proxy? For nginx, name their blocks in `include` of [proxy]"

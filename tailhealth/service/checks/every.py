@@ -57,6 +57,9 @@ def _notes(facts: Facts) -> Iterator[Note]:
         places = len(group.standings)
         where = f" in {places} places" if places > 1 else ""
         yield Note("pool", group.name, f"{len(listed)} upstreams{where}: {', '.join(listed)}")
+    held = facts.proxy.load.held_down if facts.proxy.load is not None else frozenset()
+    if held:
+        yield Note("held_down", "proxy", f"the proxy's own checks hold down: {', '.join(sorted(held))}")
     for log in facts.logs:
         if not log.missing and not log.unreadable:
             seen = f"{log.records} access records among its last {log.lines} lines"
