@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from tailhealth.core.address import canonical
 from tailhealth.proxies.caddy_config import SERVERS, Where, handlers
 from tailhealth.proxies.own_checks import OwnCheck
 
@@ -18,19 +19,36 @@ _ACTIVE_INTERVAL, _ACTIVE_TIMEOUT = 30.0, 5.0
 
 def own_checks(config: Any) -> tuple[OwnCheck, ...]:
     """Find the checks of a configuration, as `GET /config/` tells (None: nothing is loaded)."""
-    servers = config
-    for step in SERVERS:
-        servers = (servers or {}).get(step)
-    return tuple(check for handler, where in handlers(servers or {}, Where(SERVERS)) for check in _of(handler, where))
+    return tuple(check for handler, where in _handlers(config) for check in _of(handler, where))
 
 
 def stream_delays(config: Any) -> dict[str, float]:
     """Return for each place the seconds that upgraded connections get at a change; 0: they are closed at once."""
+    return {_key(where): seconds(handler.get("stream_close_delay")) or 0.0 for handler, where in _handlers(config)}
+
+
+def portless(config: Any) -> tuple[tuple[str, str], ...]:
+    """Name the places and dial addresses without a port: Caddy dials port 0 then, and every request fails."""
+    dials = (
+        (_key(where), str(one.get("dial", "")))
+        for handler, where in _handlers(config)
+        for one in handler.get("upstreams") or ()
+    )
+    return tuple((key, dial) for key, dial in dials if _lacks_port(dial))
+
+
+def _handlers(config: Any) -> Iterator[tuple[dict[str, Any], Where]]:
     servers = config
     for step in SERVERS:
         servers = (servers or {}).get(step)
-    found = handlers(servers or {}, Where(SERVERS))
-    return {_key(where): seconds(handler.get("stream_close_delay")) or 0.0 for handler, where in found}
+    return handlers(servers or {}, Where(SERVERS))
+
+
+def _lacks_port(dial: str) -> bool:
+    try:
+        return canonical(dial, port="") != canonical(dial)
+    except ValueError:
+        return False
 
 
 def seconds(value: Any) -> float | None:

@@ -164,6 +164,7 @@ class NginxSetup:
 
     def __init__(self, folder: Path, nodes: Sequence[Upstream]) -> None:
         self.folder = folder
+        self.nodes = nodes
         self.log = folder / "tailhealth.log"
         self.include = folder / "chat.conf"
         self.proxy = Nginx(folder, "include log_format.conf;\ninclude site.conf;")
