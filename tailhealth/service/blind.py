@@ -14,7 +14,7 @@ NAMELESS_RECORDS, NAMELESS_SECONDS = 20, 60.0
 BEHIND_SECONDS, BEHIND_LOOKS = 60.0, 3
 """The newest line is older than this at so many looks in a row at which the log had grown."""
 SILENT_SECONDS = 300.0
-"""Requests in flight change for this long, and no line comes."""
+"""Requests in flight end, one by one for this long, and no line comes. Those that only begin and hang owe none yet."""
 GOOD_LINES = 20
 """After so many good lines the log can be trusted again."""
 THINNED = ("level_filter", "sampling")
@@ -35,6 +35,8 @@ class Look(NamedTuple):
     unreadable: str
     """Why the file can't be read; empty: it can."""
     hints: frozenset[str]
+    heard: int = 0
+    """Lines of all logs together: a request may be another log's."""
 
 
 class Blindness:
@@ -51,23 +53,23 @@ class Blindness:
         self._looks: deque[Look] = deque()
         self._behind = 0
         self._good = 0
-        self._busy_since: float | None = None
+        self._ends: tuple[float, float] | None = None
+        """When requests were first and last seen to end, since a line came."""
         self._counts: dict[str, int] | None = None
 
     def look(self, look: Look) -> Blind | None:
         """Take a look; return a change between trusting and not."""
-        before = self._looks[-1] if self._looks else look._replace(lines=0, skipped=0, records=0, attributed=0)
+        before = self._looks[-1] if self._looks else look._replace(lines=0, skipped=0, records=0, attributed=0, heard=0)
+        if look.heard > before.heard or look.lines > before.lines:
+            self._ends = None
         if look.lines > before.lines:
-            self._busy_since = None
             self._behind = self._behind + 1 if look.late_by is not None and look.late_by > BEHIND_SECONDS else 0
         if not self._looks:
             self._looks.append(before._replace(at=look.at))
         self._looks.append(look)
         self._forget(look.at)
         cause = self._cause(look)
-        read = look.lines - before.lines
-        bad = look.skipped - before.skipped
-        self._good = self._good + read if not bad else 0
+        self._good += max(0, look.lines - before.lines - (look.skipped - before.skipped))
         if cause is not None:
             self._good = 0
             if self.reason is None:
@@ -81,10 +83,10 @@ class Blindness:
         return None
 
     def note_in_flight(self, at: float, counts: dict[str, int] | None) -> None:
-        """Take the proxy's count of requests in flight: while it changes, lines must come."""
-        if counts is not None and self._counts is not None and counts != self._counts and self._busy_since is None:
-            self._busy_since = at
-        self._counts = counts
+        """Take the proxy's count of requests in flight: when requests end, lines must come."""
+        before, self._counts = self._counts, counts
+        if counts is not None and before is not None and any(counts.get(one, 0) < count for one, count in before.items()):
+            self._ends = (at if self._ends is None else self._ends[0], at)
 
     def _forget(self, at: float) -> None:
         """Keep the looks of the last minute, and those that hold the last 200 lines."""
@@ -115,6 +117,6 @@ class Blindness:
             return f"none of the last {records} access records names an upstream"
         if self._behind >= BEHIND_LOOKS:
             return f"the newest line is {look.late_by:.0f} s old: the log is written with a delay (a buffer?)"
-        if self._busy_since is not None and look.at - self._busy_since >= SILENT_SECONDS:
-            return "requests in flight change and no line comes: is this the log of that proxy?"
+        if self._ends is not None and self._ends[1] - self._ends[0] >= SILENT_SECONDS:
+            return "requests end at the proxy and no line comes: is this the log of that proxy?"
         return next((f"the log is thinned ({code})" for code in THINNED if code in look.hints), None)

@@ -130,8 +130,13 @@ class LiveLog:
             hints=self.tally.hints | self.thinned,
         )
 
-    def look(self, now: float) -> Blind | None:
-        """Ask whether this log can be trusted; return a change of that."""
+    def look(self, now: float, heard: int) -> Blind | None:
+        """Ask whether this log can be trusted; return a change of that.
+
+        Args:
+            now: Wall clock in epoch seconds.
+            heard: Lines of all logs together.
+        """
         status, tally = self.follower.status, self.tally
         return self.blindness.look(
             Look(
@@ -140,9 +145,11 @@ class LiveLog:
                 skipped=tally.skipped.total(),
                 records=tally.records,
                 attributed=tally.records - tally.unattributed - tally.aborted,
-                late_by=self.late_by,
+                # While it catches up, lines are old because they were read late, not because they came late.
+                late_by=None if self.more else self.late_by,
                 unreadable=status.why if status.state is State.UNREADABLE else "",
                 hints=frozenset(tally.hints) | frozenset(self.thinned),
+                heard=heard,
             )
         )
 
@@ -208,7 +215,8 @@ class LiveLogs:
 
     def blindness(self, now: float) -> list[Blind]:
         """Ask whether the logs can be trusted; return what changed in that."""
-        return [change for log in self.logs if (change := log.look(now)) is not None]
+        heard = sum(log.tally.lines for log in self.logs)
+        return [change for log in self.logs if (change := log.look(now, heard)) is not None]
 
     def note_in_flight(self, at: float, counts: dict[str, int] | None) -> None:
         """Take the proxy's count of requests in flight: while it changes, lines must come."""
