@@ -32,6 +32,8 @@ class Kind(StrEnum):
     LAST_UPSTREAM = "last_upstream"
     """A removal would have left nothing that can serve, and was not made."""
     STATE_UNWRITABLE = "state_unwritable"
+    MISFIT = "misfit"
+    """Something in tailhealth's own configuration means nothing in the proxy."""
 
 
 ABOUT_THE_PROXY = frozenset(

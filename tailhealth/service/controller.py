@@ -37,6 +37,7 @@ from tailhealth.service.conditions import Condition
 from tailhealth.service.control import Reply, Request
 from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
+from tailhealth.service.misfits import conditions
 from tailhealth.service.naming import ConfiguredNames
 from tailhealth.service.orders import OrderDesk, OrderError, command_of
 from tailhealth.service.schedule import ApplyRules
@@ -261,6 +262,7 @@ class Controller:
         """Return the whole state, for `status`, `top --attach` and the like."""
         now = self._clock()
         since = self._started - self.config.longest_within()
+        upstreams = {name: tuple(pool.members) for name, pool in self.engine.pools.items()}
         return Status(
             at=now,
             started=self._started,
@@ -270,7 +272,7 @@ class Controller:
             stats=self._stats.snapshot(now),
             inputs=tuple(self._logs.views()),
             decisions=tuple(self.latest),
-            conditions=self.conditions,
+            conditions=(*self.conditions, *conditions(self.config, upstreams, self._read_at)),
             journal=self._journal.problem,
             too_little_traffic=too_quiet(self.engine.pools.values(), now, since),
         )
