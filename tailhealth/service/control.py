@@ -11,6 +11,7 @@ import socket
 import socketserver
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, Self
@@ -99,6 +100,8 @@ class ControlServer(socketserver.ThreadingUnixStreamServer):
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # it only spares the wait for the next look whether to end
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.shutdown()
         self._thread.join()
         self.server_close()

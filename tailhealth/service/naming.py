@@ -20,6 +20,7 @@ class ConfiguredNames:
     def __call__(self, pool: ProxyPool) -> Sequence[NamedPool]:
         """Name a pool, or the several pools that tables with `host` or `path` make of it."""
         named: dict[str, list[str]] = {}
+        self.clashes.pop("+".join(pool.addresses), None)
         for place in pool.places:
             try:
                 named.setdefault(self._config.pool_name(_handler(pool, place)), []).append(place.key)
