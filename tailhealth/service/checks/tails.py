@@ -69,14 +69,15 @@ def _tail(path: str, rules: LogRules, index: int, size: int) -> tuple[LogFacts, 
     return facts, events
 
 
-def _blocks(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+def _blocks(file: BinaryIO, size: int, most: int = BLOCK) -> Iterator[tuple[int, bytes]]:
     """Read whole lines, with the offset of each block; a line that is not ended yet is left."""
     start = max(0, file.seek(0, 2) - size)
     file.seek(start)
     if start:
-        start += len(file.readline())
+        cut = len(file.readline())
+        start, size = start + cut, size - cut
     rest = b""
-    while size > 0 and (data := file.read(min(BLOCK, size))):
+    while size > 0 and (data := file.read(min(most, size))):
         size -= len(data)
         data = rest + data
         end = data.rfind(b"\n") + 1
