@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tailhealth.core.policy import matches_any
 from tailhealth.service.checks.facts import Facts
 from tailhealth.service.checks.finding import Finding
-from tailhealth.service.pools import Group
+from tailhealth.service.misfits import Misfit, misfits
+from tailhealth.service.pools import members
 
 _SHOWN = 5
 """So many addresses are named; the log may hold any number of them."""
@@ -69,34 +69,21 @@ def tables(facts: Facts) -> Iterator[Finding]:
     proxy = facts.proxy
     for pool, text in proxy.clashes.items():
         yield Finding("pool_tables_clash", pool, text)
-    if proxy.trouble is None:
-        names = {group.name for group in proxy.groups}
-        clashing = " ".join(proxy.clashes.values())
-        for name in facts.config.pool:
-            if name not in names and f"pool.{name}" not in clashing:
-                text = "no pool of the proxy is meant by this table"
-                yield Finding("pool_table_unmatched", f"pool.{name}", text, "correct its `upstreams`, `host`, `path` or `id`")
+    clashing = " ".join(proxy.clashes.values())
+    for one in _misfits(facts):
+        if one.is_table and one.key not in clashing:
+            yield Finding("pool_table_unmatched", one.key, one.text, "correct its `upstreams`, `host`, `path` or `id`")
 
 
 def protected(facts: Facts) -> Iterator[Finding]:
     """Find protected patterns that protect nothing (DESIGN section 7, guard 2; incident C)."""
-    if facts.proxy.trouble is not None:
-        return
-    everywhere = facts.config.guard.protected
-    lists = [("guard.protected", everywhere, [*facts.proxy.groups])]
-    for name, table in facts.config.pool.items():
-        own = tuple(one for one in table.guard.protected if one not in everywhere)
-        lists.append((f"pool.{name}.guard.protected", own, [one for one in facts.proxy.groups if one.name == name]))
-    for key, patterns, groups in lists:
-        addresses = _addresses(groups)
-        for pattern in patterns:
-            if not any(matches_any(address, [pattern]) for address in addresses):
-                text = f"{pattern!r} matches no upstream, so it protects nothing"
-                yield Finding("protected_unmatched", key, text, "correct or remove it")
+    for one in _misfits(facts):
+        if not one.is_table:
+            yield Finding("protected_unmatched", one.key, one.text, "correct or remove it")
 
 
-def _addresses(groups: list[Group]) -> set[str]:
-    return {entry.address for group in groups for one in group.standings for entry in one.original}
+def _misfits(facts: Facts) -> Iterator[Misfit]:
+    return misfits(facts.config, members(facts.proxy.groups))
 
 
 def strangers(facts: Facts) -> Iterator[Finding]:

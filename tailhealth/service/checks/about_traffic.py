@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
 
+from tailhealth.config import format_duration
+from tailhealth.core.propose import threshold
 from tailhealth.core.rules import Yardstick
 from tailhealth.proxies.own_checks import OwnCheck
 from tailhealth.service.checks.facts import Answer, Facts, Traffic
 from tailhealth.service.checks.finding import Finding
 from tailhealth.views.status import too_little_traffic
 from tailhealth.views.text import duration
-
-_MARGIN = 1.5
-"""A proposed limit is this many times the longest healthy answer."""
-_WHOLE = 5.0
-"""Proposed limits are multiples of this, in seconds, where they are longer."""
 
 
 def too_quiet(facts: Facts) -> Iterator[Finding]:
@@ -39,15 +35,9 @@ def limits(facts: Facts) -> Iterator[Finding]:
                     f"slower_than is {duration(yardstick.slower_than)}, and a healthy answer took {duration(one.waited)}"
                     f" ({one.attempt.method} {one.attempt.path})"
                 )
-                remedy = (
-                    f"set it to {_proposed(one.waited)} or more for this route; `tailhealth calibrate` shows what is normal"
-                )
+                more = format_duration(threshold(one.waited))
+                remedy = f'set it to "{more}" or more for this route; `tailhealth calibrate` shows what is normal'
                 yield Finding("slower_than_low", pool, text, remedy)
-
-
-def _proposed(waited: float) -> str:
-    wanted = waited * _MARGIN
-    return f'"{ceil(wanted / _WHOLE) * _WHOLE:g}s"' if wanted > _WHOLE else f'"{ceil(wanted * 1000)}ms"'
 
 
 def other_judges(facts: Facts) -> Iterator[Finding]:
