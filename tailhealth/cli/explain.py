@@ -105,7 +105,7 @@ def _live(status: Status, name: str, address: str) -> Live:
 
 def _events(account: Account) -> list[Event]:
     events = [Event(one.at, _change(one)) for one in account.changes]
-    events += [Event(one.at, _DRIFT[one.what] if one.concerns else _OTHERS[one.what]) for one in account.drifts]
+    events += [Event(one.at, (_DRIFT if one.concerns else _OTHERS).get(one.what, one.what)) for one in account.drifts]
     return sorted(events, key=lambda one: one.at)
 
 
