@@ -9,6 +9,7 @@ import click
 import orjson
 
 from tailhealth.cli._common import Failure, Wrong, config_option, json_option, read_config
+from tailhealth.cli._follow import follow as follow_logs
 from tailhealth.cli._screen import console
 from tailhealth.config import Config
 from tailhealth.logs.stream import LogError
@@ -20,12 +21,29 @@ from tailhealth.views.parsed import Outcomes, attempt_record, parse_summary, sum
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option
-def command(*, logs: tuple[str, ...], config_path: Path | None, as_json: bool) -> None:
+@click.option("--follow", is_flag=True, help="Read what is there, then go on as lines are written, until SIGTERM or Ctrl-C.")
+@click.option(
+    "--state",
+    "state",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --follow: go on where the last one left off, and keep there how far this one is.",
+)
+def command(*, logs: tuple[str, ...], config_path: Path | None, as_json: bool, follow: bool, state: Path | None) -> None:
     """Show how the lines of LOG... are read, how each attempt is judged by itself, and what is wrong with the setup.
 
     A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input. With --json, one object per
     attempt, and a summary as the last one.
+
+    With --follow each log is followed through its rotations, and an attempt is printed as soon as it is known. With --state
+    nothing is lost or repeated over SIGTERM; after SIGKILL what was printed in the last second may come again, with the same
+    `generation` and `offset`.
     """
+    if follow:
+        follow_logs(read_config(config_path), logs, state, as_json=as_json)
+        return
+    if state is not None:
+        raise Wrong("--state goes with --follow: give both")
     try:
         parsing = _read(read_config(config_path), logs, as_json=as_json)
     except LogError as error:

@@ -30,6 +30,7 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     v: int
     logs: dict[str, Checkpoint]
+    rest: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Loaded(NamedTuple):
@@ -39,6 +40,8 @@ class Loaded(NamedTuple):
     """By the path of the log, as configured."""
     warning: str | None
     """The file was there and not usable: what was done about it, and what follows. Then every log starts at its end."""
+    rest: bytes = b"null"
+    """What the writer kept along with them, as JSON."""
 
 
 class CheckpointFile:
@@ -67,13 +70,17 @@ class CheckpointFile:
         try:
             saved = msgspec.json.decode(raw, type=_Saved)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return self._put_aside(str(error))
+            return self.put_aside(str(error))
         if saved.v != VERSION:
-            return self._put_aside(f"version {saved.v} instead of {VERSION}")
-        return Loaded(saved.logs, None)
+            return self.put_aside(f"version {saved.v} instead of {VERSION}")
+        return Loaded(saved.logs, None, bytes(saved.rest))
 
-    def save(self, logs: dict[str, Checkpoint]) -> None:
+    def save(self, logs: dict[str, Checkpoint], rest: bytes = b"null") -> None:
         """Write all checkpoints durably.
+
+        Args:
+            logs: By the path of the log.
+            rest: What else belongs to this moment, as JSON.
 
         Raises:
             OSError: They could not be written; what was saved before is still there.
@@ -83,7 +90,7 @@ class CheckpointFile:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(_Saved(VERSION, logs)))
+                file.write(msgspec.json.encode(_Saved(VERSION, logs, msgspec.Raw(rest))))
                 file.flush()
                 os.fsync(descriptor)
             fresh.replace(self._path)
@@ -93,7 +100,8 @@ class CheckpointFile:
             raise
         _sync_folder(folder)
 
-    def _put_aside(self, why: str) -> Loaded:
+    def put_aside(self, why: str) -> Loaded:
+        """Give up what the file holds, and say so. Raises OSError."""
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.broken-{number}")).exists():
             number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from datetime import tzinfo
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,11 +13,13 @@ from rich.text import Text
 from tailhealth.core.model import Attempt, Outcome, Verdict
 from tailhealth.logs.reading import Tally
 from tailhealth.views.records import VERSION
-from tailhealth.views.text import harmless
+from tailhealth.views.text import clock, harmless, short
 
 ROWS = 1000
 """So many upstreams have a row; the others share one (a placeholder in a dial address makes a new one at every request)."""
 OTHERS = "(others)"
+LONGEST = 120
+"""Characters of a path or an address that people are shown."""
 
 _COUNTS = (*("lines", "records", "attempts", "unattributed", "pool_events", "aborted", "duplicates", "excluded", "other"),)
 
@@ -39,6 +42,15 @@ def attempt_record(attempt: Attempt, outcome: Outcome, path: str, line: int | No
         "outcome": outcome.verdict.value,
         "kind": outcome.kind.value if outcome.kind is not None else None,
     }
+
+
+def attempt_line(attempt: Attempt, outcome: Outcome, zone: tzinfo) -> str:
+    """Write an attempt for people, in one line: when, where, how it was judged, what was asked and how long it took."""
+    judged = f"{outcome.verdict} ({outcome.kind})" if outcome.kind is not None else str(outcome.verdict)
+    took = f"header {short(attempt.header)}, whole {short(attempt.duration)}"
+    asked = harmless(f"{attempt.method} {attempt.path}".strip(), LONGEST)
+    status = "-" if attempt.status is None else attempt.status
+    return f"{clock(attempt.ended, zone)} {harmless(attempt.upstream, LONGEST)} {judged}: {status} {asked} ({took})"
 
 
 def parse_summary(tally: Tally, notes: list[str]) -> dict[str, Any]:

@@ -74,12 +74,7 @@ class Writer:
             file = self._file
             if self._old is not None and self._dice.random() < 0.3:
                 generation, file = self.generations[-2], self._old
-            line = b'{"ts":%d.%03d,"number":%d,"pad":"%s"}\n' % (
-                1_796_000_000 + self.written // 1000,
-                self.written % 1000,
-                self.written,
-                b"x" * self._dice.randrange(0, 400),
-            )
+            line = self.line(self.written, b"x" * self._dice.randrange(0, 400))
             generation.first = generation.first or line
             generation.numbers.append(self.written)
             half = self._dice.randrange(1, len(line)) if self._dice.random() < 0.02 else len(line)
@@ -90,6 +85,10 @@ class Writer:
         self._late -= count
         if self._late <= 0:
             self._reopened()
+
+    def line(self, number: int, pad: bytes) -> bytes:
+        """Return a line with its number; another kind of writer writes others."""
+        return b'{"ts":%d.%03d,"number":%d,"pad":"%s"}\n' % (1_796_000_000 + number // 1000, number % 1000, number, pad)
 
     def rotate(self, kind: Kind) -> None:
         """Begin another generation."""
