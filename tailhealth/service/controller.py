@@ -120,6 +120,8 @@ class Controller:
 
     def turn(self, timeout: float) -> None:
         """Wait until there is something to do, at most `timeout` seconds, and do it."""
+        if self._worker.died:
+            raise RuntimeError("the part that talks to the proxy has failed; what it was is told above")
         if not self._logs.more:
             self._waker.wait(timeout)
         inputs: list[Input] = []

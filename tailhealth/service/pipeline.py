@@ -111,6 +111,10 @@ class Replay:
                 run = self._begin(self._runs.pop(0))
             yield from self._during(run, events)
         yield from self._end(run)
+        # Runs in which no line came: orders were given and times out ended all the same.
+        while self._runs:
+            run = self._begin(self._runs.pop(0))
+            yield from self._end(run)
 
     def _begin(self, run: Run) -> Run:
         """A run begins: it knows what it carried over, and reads the last `within` of the log as history."""

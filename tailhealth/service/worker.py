@@ -77,6 +77,11 @@ class Worker:
         self._thread.join(patience)
         return not self._thread.is_alive()
 
+    @property
+    def died(self) -> bool:
+        """It ended without having been told to: a fault of ours, which its traceback tells of."""
+        return not self._stopping and not self._thread.is_alive()
+
     def hand(self, job: Job) -> None:
         """Hand over something to be done with the reconciler, which belongs to this thread."""
         with self._changed:
