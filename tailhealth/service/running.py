@@ -18,7 +18,9 @@ from tailhealth.service.control import ControlServer
 from tailhealth.service.controller import Controller
 from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
+from tailhealth.service.listener import Listener
 from tailhealth.service.naming import ConfiguredNames
+from tailhealth.service.notify import Notifier, receivers_of
 from tailhealth.service.proxying import proxy_of
 from tailhealth.service.reconcile import Reconciler
 from tailhealth.service.reloading import check_reloadable, check_runnable
@@ -111,9 +113,12 @@ class Run:
             worker=self._worker,
             waker=self.waker,
             clock=clock,
+            tell=parts.enter_context(Notifier(receivers_of(config.notify))).tell,
             dry_run=self._dry_run,
         )
         parts.enter_context(ControlServer(folder, self.controller.submit))
+        if config.listen.http is not None:
+            parts.enter_context(Listener(config.listen.http, lambda: status_by(self.controller.submit)))
 
     def __enter__(self) -> Run:  # noqa: PYI034 - the class is not meant to be derived from
         return self
@@ -183,7 +188,8 @@ class Run:
 def following(config: Config) -> str:
     """Say in a line what a run does."""
     proxy = config.proxy
-    return f"following {', '.join(log.path for log in config.log)}; {proxy.kind} at {proxy.admin}"
+    where = ", ".join(proxy.include.values()) if proxy.kind == "nginx" else proxy.admin
+    return f"following {', '.join(log.path for log in config.log)}; {proxy.kind} at {where}"
 
 
 @contextmanager

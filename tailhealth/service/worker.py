@@ -60,6 +60,7 @@ class Worker:
         self._changed = Variable()
         self._jobs: list[Job] = []
         self._told: tuple[dict[tuple[str, str], float], tuple[Condition, ...], Outputs] | None = None
+        self._load: Load | None = None
         self._stopping = False
         self._next_poll = clock()
         self._next_step = clock()
@@ -162,7 +163,10 @@ class Worker:
             load = self._proxy.load()
             self._next_poll = now + self._poll
             self._reconciler.loaded(load)
-            self._tell(Polled(self._clock(), load))
+            # That a proxy counts nothing is told once.
+            if load.counts is not None or load != self._load:
+                self._load = load
+                self._tell(Polled(self._clock(), load))
 
     def _tell(self, news: News) -> None:
         self._news.put(news)
