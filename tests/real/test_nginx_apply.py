@@ -6,43 +6,19 @@ import os
 import socket
 import sys
 import threading
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
-import requests
 
 from tailhealth.proxies.base import Conflict, Refused, Retryable, Unloadable
 from tailhealth.proxies.nginx import Nginx as Adapter
 from tests.proxies.contract import standing
-from tests.real.apply_nginx import FIXED, HTTP, TWO, Owned, out, owned, place, servers
+from tests.real.apply_nginx import FIXED, HTTP, TWO, Owned, ask, out, owned, place, served, servers
 from tests.real.caddy import until
-from tests.real.servers import DEADLINE, Behaviour, Upstream, upstreams
+from tests.real.servers import DEADLINE, Behaviour, upstreams
 
 pytestmark = pytest.mark.real
-
-
-PATIENCE = 60.0
-"""Seconds that clients wait: longer than all the reloads of a test take."""
-
-
-def ask(proxy: Owned, path: str = "/") -> int:
-    """Ask nginx as a client would, on a connection of its own."""
-    with requests.Session() as session:
-        session.trust_env = False
-        return session.get(
-            f"http://127.0.0.1:{proxy.port}{path}", timeout=PATIENCE, headers={"Connection": "close"}
-        ).status_code
-
-
-def served(nodes: Sequence[Upstream], proxy: Owned, count: int = 12) -> Counter[int]:
-    """Count which nodes get the next requests."""
-    before = [len(one.seen) for one in nodes]
-    for _ in range(count):
-        assert ask(proxy) == 200
-    return Counter({index: len(one.seen) - before[index] for index, one in enumerate(nodes)})
 
 
 def hanging(proxy: Owned, answers: list[int], count: int) -> list[threading.Thread]:
