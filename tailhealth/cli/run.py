@@ -9,6 +9,7 @@ import click
 from tailhealth.cli._common import Failure, Wrong, config_option, read_config
 from tailhealth.config import ConfigError, load
 from tailhealth.service.journal import JournalError
+from tailhealth.service.listener import ListenError
 from tailhealth.service.running import Run, following, led_by_signals
 from tailhealth.service.state import StateError
 from tailhealth.service.systemd import Notices
@@ -26,7 +27,7 @@ def command(*, config_path: Path | None, dry_run: bool) -> None:
     config = read_config(config_path)
     try:
         run = Run(config, dry_run=dry_run, reread=lambda: load(config_path), warn=_warn, notices=Notices())
-    except (ConfigError, StateError, JournalError) as error:
+    except (ConfigError, StateError, JournalError, ListenError) as error:
         raise Wrong(str(error)) from None
     with run, led_by_signals(run):
         click.echo(f"tailhealth: {following(config)}")

@@ -39,13 +39,14 @@ from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
 from tailhealth.service.misfits import conditions
 from tailhealth.service.naming import ConfiguredNames
+from tailhealth.service.notify import Tell, nobody
+from tailhealth.service.numbers import Numbers
 from tailhealth.service.orders import OrderDesk, OrderError, command_of
 from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import State, StateError
 from tailhealth.service.status import Configuration, Status
 from tailhealth.service.wishes import concerned, wish_for
 from tailhealth.service.worker import Polled, Worker
-from tailhealth.views.stats import Stats
 
 LATEST = 50
 """How many decisions `status` shows."""
@@ -62,6 +63,7 @@ class Controller:
         worker: Talks to the proxy.
         waker: Ends a wait early when a log was written to, or something else is to be done.
         clock: Wall clock in epoch seconds.
+        tell: Told of each decision, and of each new condition, by kind and fields.
         dry_run: For `status`: nothing is applied.
     """
 
@@ -75,6 +77,7 @@ class Controller:
         worker: Worker,
         waker: Waker,
         clock: SteadyClock,
+        tell: Tell = nobody,
         dry_run: bool = False,
     ) -> None:
         self.config = config
@@ -87,7 +90,8 @@ class Controller:
         self._worker = worker
         self._waker = waker
         self._clock = clock
-        self._stats = Stats()
+        self._numbers = Numbers()
+        self._tell = tell
         self._desk = OrderDesk(self.engine)
         self._requests: SimpleQueue[tuple[Request, Future[Reply]]] = SimpleQueue()
         self._confirmed: dict[tuple[str, str], float] = {}
@@ -184,8 +188,10 @@ class Controller:
         if not decisions:
             return
         self.latest.extend(decisions)
+        self._numbers.note(decisions)
         for decision in decisions:
             self._journal.decision(decision)
+            self._tell("decision", msgspec.to_builtins(decision))
         self._keep()
         for name, upstream in concerned(decisions):
             pool = self.engine.pools.get(name)
@@ -218,12 +224,19 @@ class Controller:
                 inputs.append(InFlight(at, news.load.counts, news.load.process))
                 continue
             self._confirmed = news.step.confirmed
-            self.conditions = news.step.conditions
+            self._note_conditions(news.step.conditions)
             self._logs.note_outputs(news.step.outputs)
             inputs += [msgspec.structs.replace(told, at=at) for told in news.step.inputs]
             if any(isinstance(told, Pools) for told in news.step.inputs):
                 self._wishes_from = at
         return inputs
+
+    def _note_conditions(self, found: tuple[Condition, ...]) -> None:
+        known = {(one.kind, one.pool) for one in self.conditions}
+        for one in found:
+            if (one.kind, one.pool) not in known:
+                self._tell("condition", msgspec.to_builtins(one))
+        self.conditions = found
 
     def _orders(self) -> list[Input]:
         """Take what was asked over the control socket."""
@@ -248,7 +261,7 @@ class Controller:
 
     def _observe(self, attempt: Attempt, pool: str, upstream: str, outcome: Outcome) -> None:
         """See each judged attempt: numbers for people, and a sign of drift where one began at an upstream that is out."""
-        self._stats.observe(attempt, pool, upstream, outcome)
+        self._numbers.observe(attempt, pool, upstream, outcome)
         if outcome.kind is Kind.WHILE_OUT and attempt.started > self._confirmed.get((pool, upstream), attempt.started):
             self._worker.look()
 
@@ -271,10 +284,14 @@ class Controller:
             dry_run=self._dry_run,
             configuration=Configuration(self.config.source, self._read_at, self._refused),
             view=view(self.engine, now),
-            stats=self._stats.snapshot(now),
+            stats=self._numbers.stats.snapshot(now),
             inputs=tuple(self._logs.views()),
             decisions=tuple(self.latest),
             conditions=(*self.conditions, *conditions(self.config, upstreams, self._read_at)),
             journal=self._journal.problem,
             too_little_traffic=too_quiet(self.engine.pools.values(), now, since),
+            decided=self._numbers.decided(),
+            header_times=self._numbers.histograms.all(),
+            applies=dict(self._journal.applies),
+            journal_lost=self._journal.lost,
         )

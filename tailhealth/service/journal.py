@@ -8,6 +8,7 @@ system in one write before the call returns; it is not synced, so that only a cr
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,8 @@ class Journal:
         self.path = path
         self.problem = ""
         self.lost = 0
+        self.applies: Counter[str] = Counter()
+        """Changes of the proxy that were written down, by result: `done` or `failed`."""
         self._max_bytes = max_bytes
         self._keep = keep
         self._lock = Lock()
@@ -89,6 +92,8 @@ class Journal:
             at: When, in epoch seconds.
             fields: JSON values; nothing of a client.
         """
+        if kind == "apply":
+            self.applies["done" if "seconds" in fields else "failed"] += 1
         self._write(kind, {"at": at, **fields})
 
     def stopped(self, at: float) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import subprocess
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from threading import Condition, Thread
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import orjson
 import requests
 
-from tailhealth.config import Notify
+from tailhealth.config import ConfigError, Notify
 
 QUEUE = 1000
 """So many events may wait for one receiver."""
@@ -26,6 +26,15 @@ TIMEOUT = 10.0
 """Seconds that a webhook, or a command, may take."""
 PATIENCE = 5.0
 """Seconds that the end of the controller waits for events that are on their way."""
+
+
+Tell: TypeAlias = Callable[[str, dict[str, Any]], None]
+"""Told of something by its kind and fields; never waits."""
+
+
+def nobody(kind: str, fields: dict[str, Any]) -> None:
+    """Tell nobody: no receiver is configured."""
+    del kind, fields
 
 
 class DeliveryError(Exception):
@@ -200,12 +209,15 @@ def receivers_of(tables: Sequence[Notify]) -> list[Receiver]:
     """Return the receivers of `[[notify]]`.
 
     Raises:
-        LookupError: The secret of an address can't be read; it names the place, never the value.
+        ConfigError: The secret of an address can't be read; it names the place, never the value.
     """
     found: list[Receiver] = []
     for index, table in enumerate(tables):
         if table.url is not None:
-            found.append(Webhook(f"notify[{index}].url", table.url.reveal()))
+            try:
+                found.append(Webhook(f"notify[{index}].url", table.url.reveal()))
+            except LookupError as error:
+                raise ConfigError([f"notify[{index}].url: {error.args[0]}"]) from None
         elif table.command is not None:
             found.append(Command(table.command))
     return found

@@ -40,5 +40,7 @@ def _fixed(old: Config, new: Config) -> Iterator[str]:
         yield "state.dir"
     if old.listen.http != new.listen.http:
         yield "listen.http"
+    if old.notify != new.notify:
+        yield "notify"
     if (STDIN in {log.path for log in old.log}) != (STDIN in {log.path for log in new.log}):
         yield 'log: path = "-"'

@@ -26,6 +26,7 @@ from tailhealth.service.reconcile import Reconciler
 from tailhealth.service.reloading import check_reloadable, check_runnable
 from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import DRY_RUN, State
+from tailhealth.service.status import status_by
 from tailhealth.service.systemd import Notices
 from tailhealth.service.wishes import still_wished
 from tailhealth.service.worker import Worker

@@ -9,8 +9,10 @@ from tailhealth.core.model import Decision
 from tailhealth.core.quiet import TooQuiet
 from tailhealth.core.view import View
 from tailhealth.service.conditions import Condition
-from tailhealth.service.control import PATIENCE, ControlError, Request, ask, is_there
+from tailhealth.service.control import PATIENCE, ControlError, Handler, Request, ask, is_there
+from tailhealth.service.header_times import HeaderTimes
 from tailhealth.service.inputs import InputView
+from tailhealth.service.numbers import Decided
 from tailhealth.service.state import DRY_RUN
 from tailhealth.views.stats import StatsView
 
@@ -44,6 +46,12 @@ class Status(msgspec.Struct, frozen=True):
     journal: str
     """Why the journal can't be written; empty: it can."""
     too_little_traffic: tuple[TooQuiet, ...]
+    decided: tuple[Decided, ...] = ()
+    header_times: tuple[HeaderTimes, ...] = ()
+    applies: dict[str, int] = {}
+    """Changes sent to the proxy, by result: `done` or `failed`."""
+    journal_lost: int = 0
+    """Records that could not be written to the journal."""
     v: int = VERSION
 
 
@@ -62,3 +70,16 @@ def ask_status(config: Config, patience: float = PATIENCE) -> Status:
     except msgspec.ValidationError as error:
         text = f"the controller speaks another version: {error}; restart it after an upgrade"
         raise ControlError(reply.error or text) from None
+
+
+def status_by(submit: Handler) -> Status:
+    """Ask the controller of this process for its state, from another thread than its own.
+
+    Raises:
+        ControlError: It does not answer.
+    """
+    try:
+        reply = submit(Request("status")).result(PATIENCE)
+    except TimeoutError:
+        raise ControlError("the controller does not answer") from None
+    return msgspec.convert(reply.data, Status)
