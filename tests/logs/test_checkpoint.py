@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailhealth.logs.checkpoint import Checkpoint, CheckpointFile
+from tailhealth.logs.checkpoint import Checkpoint, CheckpointFile, Loaded
 from tailhealth.logs.follow import Follower
 from tailhealth.logs.generation import Position
 from tests.logs.timed import line
@@ -18,19 +18,19 @@ CASE_98 = Path(__file__).parents[1] / "cases" / "98-checkpoint-corrupt.state.bin
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
-    """Several logs share one file, which nobody else may read."""
+    """Several logs share one file, with what the writer keeps along with them; nobody else may read it."""
     file = CheckpointFile(tmp_path / "follow.json")
     file.save({})
-    file.save(SAVED)
+    file.save(SAVED, b'{"more":1}')
 
-    assert file.load() == (SAVED, None)
+    assert file.load() == Loaded(SAVED, None, b'{"more":1}')
     assert [path.name for path in tmp_path.iterdir()] == ["follow.json"]
     assert (tmp_path / "follow.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_no_file_is_no_checkpoint_and_no_warning(tmp_path: Path) -> None:
     """The very first start has nothing to go on from."""
-    assert CheckpointFile(tmp_path / "follow.json").load() == ({}, None)
+    assert CheckpointFile(tmp_path / "follow.json").load() == Loaded({}, None)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_no_file_is_no_checkpoint_and_no_warning(tmp_path: Path) -> None:
     ],
 )
 def test_case_98_a_broken_file_is_put_aside_with_a_warning(tmp_path: Path, content: bytes) -> None:
-    """Zeroed, cut off, of another version: kept beside for a look, and one line says what follows."""
+    """Zeroed, cut off, of another version (case 98): kept beside for a look, and one line says what follows."""
     path = tmp_path / "follow.json"
     path.write_bytes(content)
     (tmp_path / "follow.json.broken-1").write_bytes(b"an older one")
-    logs, warning = CheckpointFile(path).load()
+    logs, warning, _ = CheckpointFile(path).load()
 
     assert logs == {}
     assert warning is not None
@@ -60,7 +60,7 @@ def test_case_98_a_broken_file_is_put_aside_with_a_warning(tmp_path: Path, conte
 
 
 def test_case_98_after_a_broken_file_the_log_is_followed_from_its_end(tmp_path: Path) -> None:
-    """What was counted before is not counted twice."""
+    """What was counted before is not counted twice (case 98)."""
     state, log = tmp_path / "follow.json", tmp_path / "access.log"
     state.write_bytes(CASE_98.read_bytes())
     log.write_bytes(line(1.0, 1))

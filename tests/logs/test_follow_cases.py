@@ -29,7 +29,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("case", FOLLOWER, ids=lambda case: case.name.removesuffix(".steps.json"))
 def test_every_line_comes_once(stage: Stage, case: Path) -> None:
-    """Whatever happens to the files, every line is delivered exactly once, whole, and nothing else is."""
+    """Whatever happens to the files, every line comes exactly once, whole, without a single file event (case 95)."""
     script = json.loads(case.read_bytes())
     if case.name.startswith("93-"):
         stage.path = "logs/access.log"

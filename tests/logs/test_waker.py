@@ -94,7 +94,7 @@ def test_another_thread_can_end_a_wait(tmp_path: Path, wakers: list[Waker]) -> N
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
 def test_case_95_no_watches_left_is_one_notice_and_looks_by_the_clock(tmp_path: Path, wakers: list[Waker], error: int) -> None:
-    """Where inotify is used up the follower lives on, and says so once."""
+    """Where inotify is used up the follower lives on, and says so once (case 95)."""
     made: list[BaseObserver] = []
 
     class Full(PollingObserver):

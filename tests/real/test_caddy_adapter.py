@@ -51,7 +51,7 @@ def test_out_and_back_leaves_the_configuration_byte_for_byte(tmp_path: Path, uni
 
 
 def test_a_stale_plan_is_a_conflict_and_changes_nothing(tmp_path: Path) -> None:
-    """Whoever changes the handler between reading and changing is not overwritten."""
+    """Whoever changes the handler between reading and changing is not overwritten (case 104)."""
     with caddy(tmp_path, [reverse_proxy("127.0.0.1:1", "127.0.0.1:2")]) as proxy:
         (place,) = adapter(proxy).read().places
         proxy.call("POST", "/config/apps/http/servers/s/routes/0/handle/0/upstreams", {"dial": "127.0.0.1:3"})
@@ -59,6 +59,23 @@ def test_a_stale_plan_is_a_conflict_and_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(Conflict):
             adapter(proxy).apply([Change(place, place.entries[1:])])
         assert proxy.raw_config() == changed
+
+
+def test_two_out_at_once_are_the_two_that_were_meant(tmp_path: Path) -> None:
+    """Lists are made by address, never by a remembered index: what moved meanwhile is neither cut nor put back (case 103)."""
+    with caddy(tmp_path, [reverse_proxy("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")]) as proxy:
+        one = adapter(proxy)
+        (place,) = one.read().places
+        one.apply([Change(place, place.entries[1:2], "tailhealth-x-1")])
+        (left,) = one.read().places
+        assert [entry.address for entry in left.entries] == ["127.0.0.1:2"]
+        proxy.call(
+            "PUT", "/config/apps/http/servers/s/routes/0/handle/0/upstreams/0", {"dial": "127.0.0.1:9"}
+        ).raise_for_status()
+        with pytest.raises(Conflict):
+            one.apply([Change(left, place.entries)])
+        (now,) = one.read().places
+        assert [entry.address for entry in now.entries] == ["127.0.0.1:9", "127.0.0.1:2"]
 
 
 def test_several_handlers_are_one_request_and_one_reload(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def patches(admin: FaultyAdmin) -> int:
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_a_change_whose_answer_is_lost_is_made_once(faulted: tuple[Running, FaultyAdmin], fault: Fault) -> None:
-    """Read back first: what was done is not done again, what was not is."""
+    """Read back first: what was done is not done again, what was not is (case 107)."""
     running, admin = faulted
     original = running.proxy.raw_config()
     for state, listed in ((UpstreamState.OUT, [B, C]), (UpstreamState.SERVING, [A, B, C])):
@@ -67,7 +67,7 @@ def test_a_change_whose_answer_is_lost_is_made_once(faulted: tuple[Running, Faul
 def test_an_admin_interface_that_does_not_answer_is_a_state_that_heals(
     faulted: tuple[Running, FaultyAdmin], fault: Fault
 ) -> None:
-    """Each step ends within its timeout, what is desired is kept, and is done when the interface is back."""
+    """Each step ends within its timeout, what is desired is kept, and is done when the interface is back (case 111)."""
     running, admin = faulted
     admin.always = fault
     running.out(A)
