@@ -55,12 +55,15 @@ def test_what_is_written_is_private(scene: Stage) -> None:
         until(is_out, "the ejection", 30)
         until(lambda: scene.addresses[0] not in scene.dials(), "the removal")
 
-        assert stat.S_IMODE(controller.state.stat().st_mode) == 0o700
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in controller.state.iterdir()}
-        assert modes == dict.fromkeys(["control.sock", "journal.jsonl", "lock", "state.json"], 0o600)
         told = [
             controller.command(*words).stdout for words in (["status"], ["status", "--json"], ["explain", scene.addresses[0]])
         ]
+        # Killed, it leaves everything as it was in the middle of its work.
+        controller.kill()
+        assert stat.S_IMODE(controller.state.stat().st_mode) == 0o700
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in controller.state.iterdir()}
+        assert {"control.sock", "journal.jsonl", "lock", "state.json"} <= set(modes)
+        assert set(modes.values()) == {0o600}
         written = [path.read_bytes() for path in controller.state.iterdir() if path.is_file()]
         assert CLIENT.encode() in scene.proxy.access_log.read_bytes()
         for text in [*written, *(one.encode() for one in told)]:
