@@ -85,6 +85,8 @@ class Replay:
         self._settings = settings
         self._observe = observe
         self._runs = list(runs)
+        self._run: Run | None = None
+        self._follows_journal = bool(runs)
         self._controls: list[Input] = []
         self._recent: list[Event] = []
         self._within = max(rules.window.within for rules in (settings.default, *settings.pools.values()))
@@ -95,26 +97,34 @@ class Replay:
 
     def decisions(self, batches: Iterable[list[Event]]) -> Iterator[Decision]:
         """Judge events in order and hand on each decision as it is taken."""
-        if not self._runs:
-            for batch in batches:
-                yield from self.engine.read(batch)
-            yield from self.engine.finish()
-            return
-        run: Run | None = None
         for batch in batches:
-            events = batch
-            while self._runs and events and max(map(_ended, events)) >= self._runs[0].started.at:
-                before = [event for event in events if event.ended < self._runs[0].started.at]
-                yield from self._during(run, before)
-                events = [event for event in events if event.ended >= self._runs[0].started.at]
-                yield from self._end(run)
-                run = self._begin(self._runs.pop(0))
-            yield from self._during(run, events)
-        yield from self._end(run)
-        # Runs in which no line came: orders were given and times out ended all the same.
+            yield from self.read(batch)
+        yield from self.finish()
+
+    def read(self, batch: list[Event]) -> Iterable[Decision]:
+        """Judge the events of one batch; return the decisions that follow. Take them all before the next batch."""
+        return self._read_by_journal(batch) if self._follows_journal else self.engine.read(batch)
+
+    def finish(self) -> Iterable[Decision]:
+        """The logs have ended: return the decisions that remain."""
+        return self._finish_journal() if self._follows_journal else self.engine.finish()
+
+    def _read_by_journal(self, batch: list[Event]) -> Iterator[Decision]:
+        events = batch
+        while self._runs and events and max(map(_ended, events)) >= self._runs[0].started.at:
+            before = [event for event in events if event.ended < self._runs[0].started.at]
+            yield from self._during(self._run, before)
+            events = [event for event in events if event.ended >= self._runs[0].started.at]
+            yield from self._end(self._run)
+            self._run = self._begin(self._runs.pop(0))
+        yield from self._during(self._run, events)
+
+    def _finish_journal(self) -> Iterator[Decision]:
+        """End the run, and go through those in which no line came: orders were given and times out ended all the same."""
+        yield from self._end(self._run)
         while self._runs:
-            run = self._begin(self._runs.pop(0))
-            yield from self._end(run)
+            self._run = self._begin(self._runs.pop(0))
+            yield from self._end(self._run)
 
     def _begin(self, run: Run) -> Run:
         """A run begins: it knows what it carried over, and reads the last `within` of the log as history."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from tailhealth.config import Config
 from tailhealth.core.engine import Observer
 from tailhealth.core.model import Decision, Pool, PoolMember, Pools
+from tailhealth.core.rules import Settings
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Event, LineReader, Tally
@@ -19,14 +21,26 @@ from tailhealth.service.journal import Reading
 from tailhealth.service.pipeline import Replay, batches, runs_of
 
 
+class Rules(NamedTuple):
+    """What one engine judges by."""
+
+    settings: Settings
+    pools: Pools | None
+    """As the configuration names them; None: those of the journal, or all upstreams of the log as one."""
+    observe: Observer | None = None
+    """Called for each judged attempt."""
+
+
 class Past:
     """Judges logs of the past by a configuration.
 
     Args:
-        config: The rules.
+        config: How lines are read, and the rules.
         paths: Files and folders; `-` is standard input.
         journal: What the run that saw these logs wrote down; None: the log alone decides.
         observe: Called for each judged attempt.
+        settings: Rules in place of those of the configuration.
+        others: More rules, each with an engine of its own that judges the same lines in the same pass.
         progress: Told of bytes read and bytes in all.
 
     Raises:
@@ -41,14 +55,19 @@ class Past:
         *,
         journal: Path | None = None,
         observe: Observer | None = None,
+        settings: Settings | None = None,
+        others: Sequence[Rules] = (),
         progress: Progress | None = None,
     ) -> None:
         self.tally = Tally()
         self.started_at = inf
         """Time of the first event; infinity before it."""
         self._config = config
-        runs = [] if journal is None else runs_of(Reading(journal).inputs())
-        self.replay = Replay(config.settings(), runs=runs, pools=configured_pools(config), observe=observe)
+        inputs = [] if journal is None else list(Reading(journal).inputs())
+        first = Rules(settings or config.settings(), configured_pools(config), observe)
+        self.replay, *self.others = (
+            Replay(one.settings, runs=runs_of(inputs), pools=one.pools, observe=one.observe) for one in (first, *others)
+        )
         self.history = open_history(paths, time_of=line_time(log_rules(config.log_for(paths[0]))), progress=progress)
 
     @property
@@ -64,6 +83,24 @@ class Past:
         """
         try:
             yield from self.replay.decisions(self._noted(batches(self.history, self._open)))
+        finally:
+            self.history.close()
+
+    def compared(self) -> Iterator[tuple[int, Decision]]:
+        """Hand on the decisions by all rules, each with the index of its rules: 0 for the first, then the `others`.
+
+        Those of one engine come in order, those of several are mixed batch by batch.
+
+        Raises:
+            LogError: A log can't be read any more.
+        """
+        replays = [self.replay, *self.others]
+        try:
+            for batch in self._noted(batches(self.history, self._open)):
+                for index, replay in enumerate(replays):
+                    yield from ((index, decision) for decision in replay.read(batch))
+            for index, replay in enumerate(replays):
+                yield from ((index, decision) for decision in replay.finish())
         finally:
             self.history.close()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from tailhealth.core.model import Decision
-from tailhealth.core.view import UpstreamView, View
+from tailhealth.core.view import PoolView, UpstreamView, View
 from tailhealth.logs.reading import Tally
+from tailhealth.views.serving import least_serving
 
 VERSION = 1
 
@@ -21,7 +23,7 @@ def decision_record(decision: Decision) -> dict[str, Any]:
     return record
 
 
-def replay_summary(view: View, tally: Tally, notes: list[str]) -> dict[str, Any]:
+def replay_summary(view: View, tally: Tally, notes: list[str], decisions: Sequence[Decision]) -> dict[str, Any]:
     """Return the last object of a replay: what was read, and what came of it per upstream."""
     upstreams = [(pool.name, one) for pool in view.pools for one in pool.upstreams]
     names = [one.address for _, one in upstreams]
@@ -37,12 +39,18 @@ def replay_summary(view: View, tally: Tally, notes: list[str]) -> dict[str, Any]
                 (one.address if names.count(one.address) == 1 else f"{pool} {one.address}"): _upstream(pool, one)
                 for pool, one in upstreams
             },
+            "pools": {pool.name: _pool(pool, decisions) for pool in view.pools},
             "avoided_bad": sum(one.avoided_bad for _, one in upstreams),
             "lost_good": sum(one.lost_good for _, one in upstreams),
             "hints": list(tally.hints.values()),
             "notes": notes,
         },
     }
+
+
+def _pool(pool: PoolView, decisions: Sequence[Decision]) -> dict[str, Any]:
+    least = least_serving(pool, decisions)
+    return {"upstreams": len(pool.upstreams), "least_serving": least.serving}
 
 
 def _upstream(pool: str, one: UpstreamView) -> dict[str, Any]:

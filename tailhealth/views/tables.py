@@ -17,6 +17,7 @@ from rich.text import Text
 
 from tailhealth.core.model import Action, Decision, Reason
 from tailhealth.core.view import PoolView, UpstreamView, View
+from tailhealth.views.serving import never_fewer
 from tailhealth.views.text import by_kind, duration, harmless, moment, sentence
 
 NAME_WIDTH = 28
@@ -167,15 +168,19 @@ def timelines(view: View, decisions: Sequence[Decision], period: Period, width: 
             own = [two for two in decisions if two.upstream == one.address and two.pool == pool.name]
             line = Text(harmless(one.address, NAME_WIDTH).ljust(indent), no_wrap=True, overflow="crop")
             lines.append(line + bar(stretches(own, period), period, length, plain=plain))
+    return Group(*lines, scale(period, indent, length), legend(indent, plain=plain))
+
+
+def scale(period: Period, indent: int, length: int) -> Text:
+    """Write the two ends of a period below bars of `length` columns that begin at column `indent`."""
     left, right = moment(period.start, period.zone), moment(period.end, period.zone)
-    lines.append(Text(" " * indent + left + right.rjust(max(len(right) + 1, length - len(left))), style="dim", no_wrap=True))
-    lines.append(_legend(indent, PLAIN_SIGNS if plain else SIGNS))
-    return Group(*lines)
+    return Text(" " * indent + left + right.rjust(max(len(right) + 1, length - len(left))), style="dim", no_wrap=True)
 
 
-def _legend(indent: int, signs: dict[Stage, Sign]) -> Text:
+def legend(indent: int, *, plain: bool = False) -> Text:
+    """Say what the signs of a bar mean."""
     text = Text(" " * indent, no_wrap=True)
-    for stage, sign in signs.items():
+    for stage, sign in (PLAIN_SIGNS if plain else SIGNS).items():
         text.append(sign.character, sign.style)
         text.append(f" {stage}  ")
     return text
@@ -225,4 +230,5 @@ def summary(view: View, decisions: Sequence[Decision], period: Period, width: in
             f"{view.attempts} attempts over {span}; while their upstream was out: {avoided} bad ones avoided, "
             f"{lost} good ones lost."
         ),
+        *(Text(line) for line in never_fewer(view.pools, decisions, period.zone)),
     )
