@@ -7,15 +7,11 @@ missing from the measure, and it would confirm itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from math import inf
 from typing import NamedTuple
-
-import msgspec
 
 from tailhealth.core.judge import UPLOAD_BYTES, header_time
 from tailhealth.core.model import Attempt, End, Kind, Outcome, Verdict
-from tailhealth.core.rules import PoolRules, Settings
+from tailhealth.core.rules import Settings
 from tailhealth.core.spread import Spread
 
 MOST_PATHS = 64
@@ -72,7 +68,7 @@ class Measure:
 
 
 class Measuring:
-    """Measures. Give `observe` to an engine that runs by `neutral` settings.
+    """Measures. Give `observe` to an engine that runs by `variants.neutral` settings.
 
     Args:
         settings: The rules, for their routes.
@@ -99,8 +95,8 @@ class Measuring:
     def _measure(self, attempt: Attempt, pool: str) -> Measure:
         bad = self._settings.rules(pool).bad
         route = next((i for i, one in enumerate(bad.routes) if one.matches(attempt.method, attempt.host, attempt.path)), None)
-        yardstick = bad.default if route is None else bad.routes[route].yardstick
-        place = Place(pool, route, attempt.body_bytes >= UPLOAD_BYTES and not yardstick.uploads)
+        uploads = bad.default.uploads if route is None else bad.routes[route].yardstick.uploads
+        place = Place(pool, route, attempt.body_bytes >= UPLOAD_BYTES and not uploads)
         measure = self.places.get(place)
         if measure is None:
             measure = self.places[place] = Measure()
@@ -111,50 +107,3 @@ def shape(path: str) -> str:
     """Return a path with `*` for each segment that names one thing among many, as a pattern that matches its like."""
     parts = path.split("/")
     return "/".join("*" if len(one) > _LONGEST_SEGMENT or _NAMES_ONE.fullmatch(one) else one for one in parts[:8])
-
-
-def neutral(settings: Settings) -> Settings:
-    """Return the rules without those of latency, and with nothing ever ejected: what is measured must not depend on them."""
-    return _each_pool(settings, _neutral)
-
-
-def _neutral(rules: PoolRules) -> PoolRules:
-    replace = msgspec.structs.replace
-    off = {"slower_than": None, "total_slower_than": None}
-    bad = rules.bad
-    routes = tuple(replace(one, yardstick=replace(one.yardstick, **off)) for one in bad.routes)
-    bad = replace(bad, default=replace(bad.default, **off), routes=routes, stalled_after=None)
-    return replace(rules, bad=bad, guard=replace(rules.guard, max_ejected=0.0))
-
-
-def unguarded(settings: Settings) -> Settings:
-    """Return the rules as a plain threshold judges, like the proxies' own checks: nothing objects, only the last one stays."""
-    replace = msgspec.structs.replace
-    guard = {"protected": (), "max_ejected": None, "min_serving": 1, "common_cause": False, "settle": 0.0}
-    return _each_pool(settings, lambda rules: replace(rules, guard=replace(rules.guard, **guard)))
-
-
-def with_slower_than(settings: Settings, limits: dict[tuple[str, int | None], float]) -> Settings:
-    """Return the rules with other values of `slower_than`, given by pool and route; what depends on it follows."""
-    pools = dict(settings.pools)
-    default = settings.default
-    for pool in {name for name, _ in limits}:
-        own = {route: seconds for (name, route), seconds in limits.items() if name == pool}
-        pools[pool] = _limited(settings.rules(pool), own)
-    return msgspec.structs.replace(settings, default=default, pools=pools)
-
-
-def _limited(rules: PoolRules, limits: dict[int | None, float]) -> PoolRules:
-    replace = msgspec.structs.replace
-    bad = rules.bad
-    yardsticks = {None: bad.default, **{index: one.yardstick for index, one in enumerate(bad.routes)}}
-    changed = dict(yardsticks)
-    for route, seconds in limits.items():
-        old = yardsticks[route]
-        follows = old.abandoned_after is not None and old.slower_than in (None, old.abandoned_after * 2)
-        changed[route] = replace(old, slower_than=seconds, abandoned_after=seconds / 2 if follows else old.abandoned_after)
-    routes = tuple(replace(one, yardstick=changed[index]) for index, one in enumerate(bad.routes))
-    stalled = bad.stalled_after
-    if stalled is not None and stalled == _greatest(yardsticks.values().__iter__()):
-        stalled = _greatest(changed.values().__iter__())
-    return replace(rules, bad=replace(bad, default=changed[None], routes=routes, stalled_after=stalled))

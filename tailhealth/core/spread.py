@@ -47,7 +47,11 @@ class Spread:
         if seconds <= self.shortest:
             return 1.0
         edge = _bucket(seconds)
-        return sum(count for bucket, count in self._buckets.items() if bucket >= edge) / self.count if seconds <= self.longest else 0.0
+        return (
+            sum(count for bucket, count in self._buckets.items() if bucket >= edge) / self.count
+            if seconds <= self.longest
+            else 0.0
+        )
 
 
 def _bucket(seconds: float) -> int:
