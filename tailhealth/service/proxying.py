@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tailhealth.config import Config
 from tailhealth.proxies.admin import Access
@@ -53,37 +53,33 @@ def proxy_of(config: Config, state: Memory | None = None, *, dry_run: bool = Fal
         ConfigError: A header's value can't be read.
     """
     table = config.proxy
-    memory = _Memory(state)
+
+    def contents() -> Contents:
+        return Contents("") if state is None else state.contents
+
     if table.kind == "nginx":
-        return Nginx(setup_of(config), why=memory.why, heals=not dry_run)
+        return Nginx(setup_of(config), lambda place, address: why(contents(), place, address), heals=not dry_run)
     if table.kind == "nginx-plus":
-        return NginxPlus(access_of(config), "drain" if table.drain else "down", ours=memory.is_ours)
+        how: Literal["drain", "down"] = "drain" if table.drain else "down"
+        return NginxPlus(access_of(config), how, lambda place, address: is_ours(contents(), place, address))
     return Caddy(access_of(config))
 
 
-class _Memory:
-    """What the state file says about an upstream of a place."""
+def why(contents: Contents, place: str, address: str) -> str:
+    """Say in one line why an upstream of a place is out or limited; empty: it is not known."""
+    pools = {one.pool for one in contents.kept if one.key == place}
+    found = [one.wish for one in contents.wished if one.upstream == address and (one.pool in pools or not pools)]
+    return _said(found[0]) if found else ""
 
-    def __init__(self, state: Memory | None) -> None:
-        self._state = state
 
-    def why(self, place: str, address: str) -> str:
-        """Say in one line why an upstream is out or limited; empty: it is not known."""
-        if self._state is None:
-            return ""
-        contents = self._state.contents
-        pools = {one.pool for one in contents.kept if one.key == place}
-        found = [one.wish for one in contents.wished if one.upstream == address and (one.pool in pools or not pools)]
-        return _said(found[0]) if found else ""
-
-    def is_ours(self, place: str, address: str) -> bool:
-        """Tell whether the record of a place has an upstream out, or was to have it out when the change was cut off."""
-        kept = next((one for one in self._state.contents.kept if one.key == place), None) if self._state else None
-        if kept is None:
-            return False
-        indexes = {index for index, entry in enumerate(kept.original) if entry.address == address}
-        lists = [kept.left] if kept.aim is None else [kept.left, kept.aim]
-        return any(indexes - {index for index, _ in one} for one in lists)
+def is_ours(contents: Contents, place: str, address: str) -> bool:
+    """Tell whether the record of a place has an upstream out, or was to have it out when a change was cut off."""
+    kept = next((one for one in contents.kept if one.key == place), None)
+    if kept is None:
+        return False
+    indexes = {index for index, entry in enumerate(kept.original) if entry.address == address}
+    lists = [kept.left] if kept.aim is None else [kept.left, kept.aim]
+    return any(indexes - {index for index, _ in one} for one in lists)
 
 
 def _said(wish: Wish) -> str:

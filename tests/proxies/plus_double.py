@@ -69,6 +69,8 @@ class Plus:
         self.calls: list[str] = []
         self.before_patch: list[Any] = []
         """Called once each before a PATCH is looked at: what happens in the very moment."""
+        self.before_servers: list[Any] = []
+        """The same for a look at the servers of a block."""
         self.generation = 0
         self.ids = 0
         self.upstreams: dict[str, list[dict[str, Any]]] = {}
@@ -104,6 +106,8 @@ class Plus:
                 case ["http", "upstreams", name]:
                     return self._only("GET", method, self._working(self._block(name)))
                 case ["http", "upstreams", name, "servers"]:
+                    while self.before_servers:
+                        self.before_servers.pop()()
                     return self._only("GET", method, self._servers(self._block(name)))
                 case ["http", "upstreams", name, "servers", number]:
                     return self._one(method, name, number, body)

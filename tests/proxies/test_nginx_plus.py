@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
 from tailhealth.proxies.admin import Access
-from tailhealth.proxies.base import Conflict, Fatal, Forbidden, Load, Place, Refused
+from tailhealth.proxies.base import Conflict, Fatal, Forbidden, Load, Refused
 from tailhealth.proxies.nginx_plus import NginxPlus
 from tests.proxies.contract import A, B, C, change, standing
+from tests.proxies.plus_bench import chat, out, place, running
 from tests.proxies.plus_double import Plus, plus_api
 from tests.proxies.scripted import answer, scripted
-
-
-@contextmanager
-def running(plus: Plus, **options: Any) -> Iterator[NginxPlus]:
-    """Run a double with an adapter for it."""
-    with plus_api(plus) as admin:
-        yield NginxPlus(Access(admin), **options)
-
-
-def chat(**more: Any) -> Plus:
-    """Make a double with one upstream block of three."""
-    return Plus({"chat": [{"server": A}, {"server": B, **more}, {"server": C}]})
-
-
-def place(proxy: NginxPlus) -> Place:
-    """Read the one place."""
-    (one,) = proxy.read().places
-    return one
-
-
-def out(proxy: NginxPlus, *addresses: str) -> None:
-    """Take these upstreams out, and all others back."""
-    proxy.apply([change(place(proxy), place(proxy), frozenset(addresses))])
 
 
 def test_every_block_is_a_place() -> None:
@@ -98,47 +74,6 @@ def test_a_load_in_the_very_moment_hits_nobody_else() -> None:
             out(proxy, B)
         assert [(one["down"], one["max_conns"]) for one in plus.upstreams["chat"]] == [(False, 0), (False, 3)]
         assert B not in {one.address for one in place(proxy).entries if one.out}
-
-
-def test_a_load_loses_changes_and_is_seen() -> None:
-    """What was out is read as serving, with another process identity; it can be taken out again."""
-    plus = chat()
-    with running(plus) as proxy:
-        out(proxy, B)
-        before, token = proxy.load().process, proxy.read().token
-        plus.reload()
-        assert standing(place(proxy)) == {A: None, B: None, C: None}
-        assert proxy.load().process != before
-        assert proxy.read().token != token
-        out(proxy, B)
-        assert standing(place(proxy))[B] == "out"
-
-
-def test_what_the_operator_took_out_is_his() -> None:
-    """A server that is down by others is held down, not out, and stays so whatever we bring back."""
-    plus = chat(down=True)
-    with running(plus) as proxy:
-        (_, entry, _) = place(proxy).entries
-        assert (entry.out, entry.held_down) == (False, True)
-        out(proxy, A)
-        out(proxy)
-        assert plus.upstreams["chat"][1]["down"] is True
-        plus.upstreams["chat"][2]["drain"] = True
-        assert [one.held_down for one in place(proxy).entries] == [False, True, True]
-        assert proxy.load().held_down == {B, C}
-
-
-def test_the_state_file_knows_what_was_out_before_a_restart() -> None:
-    """A new adapter is told what is ours; what it brings back is the operator's again."""
-    plus = chat()
-    with running(plus) as proxy:
-        out(proxy, B)
-    with running(plus, ours=lambda block, address: (block, address) == ("chat", B)) as proxy:
-        assert standing(place(proxy))[B] == "out"
-        assert not place(proxy).entries[1].held_down
-        out(proxy)
-        plus.upstreams["chat"][1]["down"] = True
-        assert (standing(place(proxy))[B], place(proxy).entries[1].held_down) == (None, True)
 
 
 @pytest.mark.parametrize(("state", "held"), [("up", False), ("unavail", True), ("unhealthy", True), ("checking", True)])

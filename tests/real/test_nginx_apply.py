@@ -116,6 +116,20 @@ def test_a_broken_main_configuration_changes_nothing(tmp_path: Path, broken: str
         assert proxy.left_over() == []
 
 
+def test_what_leads_to_a_block_stays_known(tmp_path: Path) -> None:
+    """While the main configuration is broken nginx runs with that of before: so do we, and a mended one counts at once."""
+    with owned(tmp_path, FIXED, HTTP.replace("location", "server_name chat.test; location")) as proxy:
+        adapter, http = proxy.adapter(), proxy.http
+        assert place(adapter).hosts == ("chat.test",)
+        proxy.http = http.replace("chat.test", "other.test") + "}"
+        proxy.write()
+        now = place(adapter)
+        assert (now.hosts, now.problem) == (("chat.test",), "")
+        proxy.http = http.replace("chat.test", "other.test")
+        proxy.write()
+        assert place(adapter).hosts == ("other.test",)
+
+
 def test_a_reload_that_nginx_only_pretends(tmp_path: Path) -> None:
     """The signal succeeds, the master keeps its old configuration: seen in its log, and the old file is back (case 112)."""
     with owned(tmp_path, FIXED) as proxy, socket.socket() as taken:
