@@ -18,8 +18,10 @@ from tailhealth.views.text import duration, harmless, moment
 MANY = 1000
 """With fewer healthy answers, p99 rests on less than ten."""
 A_DAY = 86_400.0
+LONE = 8.0
+"""A longest answer so many times p99 is looked at before it is trusted."""
 FAR_OUT = 4.0
-"""A longest answer so many times p99, or an upstream so many times slower than its peers, is looked at first."""
+"""An upstream so many times slower than its peers, or a path so many times faster than the rest, is another matter."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -99,7 +101,7 @@ def _of_place(found: Calibration, place: Place, zone: tzinfo) -> Iterator[str]:
         yield f"few data: p99 rests on {spread.count} healthy answers"
     if measure.unknown:
         yield f"{measure.unknown} healthy answers have no header time in the log and are not in the figures"
-    if spread.count >= FEW and spread.longest >= FAR_OUT * spread.percentile(0.99):
+    if spread.count >= FEW and spread.longest >= LONE * spread.percentile(0.99):
         longest = measure.longest
         yield (
             f"the longest healthy answer took {spread.longest / spread.percentile(0.99):.0f} times p99 "

@@ -21,6 +21,7 @@ PATIENCE = 40.0
 _FLAGS = (
     "--headless", "--disable-gpu", "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--window-size=1280,1000",
+    "--disable-dev-shm-usage",
 )  # fmt: skip
 _DOMAINS = ("Page", "Runtime", "Log", "Network")
 
@@ -61,10 +62,14 @@ class Browser:
 
     def __enter__(self) -> Self:
         """Open the page."""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in _DOMAINS:
-            self.call(f"{domain}.enable")
+        try:
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in _DOMAINS:
+                self.call(f"{domain}.enable")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:

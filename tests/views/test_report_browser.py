@@ -190,6 +190,14 @@ def test_nothing_is_asked_of_the_network(opened: Browser, page: Path) -> None:
     opened.at = ""
 
 
+def test_no_button_sends_the_chart_away(opened: Browser) -> None:
+    """Plotly's own buttons include one that uploads; the page has only those that look at the plot or save a picture."""
+    titles = opened.evaluate("[...document.querySelectorAll('.modebar-btn')].map((one) => one.dataset.title)")
+
+    assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
+    assert opened.evaluate("document.querySelectorAll('.js-plotly-plot a[href]:not(.modebar-btn)').length") == 0
+
+
 def contrast(first: str, second: str) -> float:
     """Return the contrast of two colours `rgb(r, g, b)` by the web's accessibility guidelines, 1 to 21."""
 

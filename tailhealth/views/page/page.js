@@ -63,13 +63,13 @@
     const points = unpack(series), bad = series.verdict === "bad", tint = seriesColor(series);
     // What has no place on a logarithmic axis stands at its foot; the tip tells the true figure.
     const y = logarithmic ? points.y.map((seconds) => Math.max(seconds, floor)) : points.y;
-    const group = series.verdict + " " + series.kind, first = !told.has(group);
+    const many = series.kept > 4000, group = series.verdict + " " + series.kind, first = !told.has(group);
     told.add(group);
     return {
       type: webgl ? "scattergl" : "scatter", mode: "markers", x: points.x, y, xaxis: "x", yaxis: axis,
       name: (bad ? "bad: " : series.verdict === "ignored" ? "ignored: " : "") + kindName(series.kind), legendgroup: group,
       showlegend: first, hoverinfo: "none", meta: series,
-      marker: {symbol: SYMBOLS[series.shown] + (series.aside ? "-open" : ""), color: tint, size: bad ? 8 : 5,
+      marker: {symbol: SYMBOLS[series.shown] + (series.aside ? "-open" : ""), color: tint, size: bad ? (many ? 6 : 8) : many ? 3.5 : 5,
         opacity: bad ? 0.9 : series.aside ? 0.5 : 0.55, line: {width: series.aside ? 1.2 : 0, color: tint}},
     };
   }
