@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -78,11 +79,11 @@ def ask(proxy: Owned, path: str = "/") -> int:
 
 
 def served(nodes: Sequence[Upstream], proxy: Owned, count: int = 12) -> Counter[int]:
-    """Count which nodes get the next requests."""
-    before = [len(one.seen) for one in nodes]
+    """Count which nodes get the next requests. They are known by their path: a port may have been another's before."""
+    path = f"/served/{secrets.token_hex(4)}"
     for _ in range(count):
-        assert ask(proxy) == 200
-    return Counter({index: len(one.seen) - before[index] for index, one in enumerate(nodes)})
+        assert ask(proxy, path) == 200
+    return Counter({index: sum(one.path == path for one in node.seen) for index, node in enumerate(nodes)})
 
 
 def servers(addresses: Sequence[str]) -> bytes:

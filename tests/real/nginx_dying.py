@@ -20,7 +20,7 @@ from tests.real.apply_nginx import served
 from tests.real.caddy import until
 from tests.real.controller import Controller
 from tests.real.crash import Action, die
-from tests.real.run_nginx import Site, order
+from tests.real.run_nginx import Site, confirmed, order
 
 
 class Step(StrEnum):
@@ -157,7 +157,7 @@ def death(stage: Site, folder: Path, action: Action, step: Step, *, restores: bo
         controller.wait_for_pools()
         if action is Action.READMIT:
             order(controller, "eject", victim, 600.0)
-            until(lambda: len(controller.records("apply")) == 1, "the removal")
+            until(lambda: confirmed(controller), "the removal")
         controller.spawn(action.value, victim, *(["--for", "10m"] if action is Action.EJECT else []))
         controller.wait_for_death()
         at_once = stage.out()

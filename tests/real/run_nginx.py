@@ -88,6 +88,13 @@ def site(folder: Path, count: int = 3) -> Iterator[Site]:
         yield Site(stack.enter_context(owned(folder, text)), nodes, folder, text)
 
 
+def confirmed(controller: Controller) -> bool:
+    """Tell whether something is out, and the controller has written down that it read that back."""
+    state = controller.state / "state.json"
+    kept = orjson.loads(state.read_bytes())["kept"] if state.exists() else []
+    return bool(kept) and all(one["aim"] is None for one in kept)
+
+
 def order(controller: Controller, command: str, upstream: str, duration: float | None = None) -> None:
     """Give an operator's command over the control socket, and see it taken."""
     reply = ask(controller.state, Request(command, upstream=upstream, duration=duration))

@@ -14,7 +14,7 @@ from tests.real.apply_nginx import ask, served
 from tests.real.caddy import until
 from tests.real.clients import asking
 from tests.real.controller import running
-from tests.real.run_nginx import Site, order, site
+from tests.real.run_nginx import Site, confirmed, order, site
 from tests.real.servers import DEADLINE, Behaviour
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_requests_in_flight_finish(tmp_path: Path) -> None:
             first.wait(lambda one: one.in_flight > 0)
             second.wait(lambda one: one.in_flight > 0)
             order(controller, "eject", second.address)
-            until(lambda: len(controller.records("apply")) == 1, "the removal")
+            until(lambda: confirmed(controller), "the removal")
             assert stage.out() == [second.address]
             first.behaviour = second.behaviour = Behaviour.ANSWER
             waiting.stop()
@@ -116,7 +116,7 @@ def test_a_killed_controller_loses_nothing(tmp_path: Path) -> None:
         controller.wait_for_pools()
         order(controller, "eject", victim.address, 12.0)
         until(lambda: stage.out() == [victim.address], "the removal")
-        until(lambda: len(controller.records("apply")) == 1, "its end")
+        until(lambda: confirmed(controller), "its end")
         controller.kill()
         assert served(stage.nodes, stage.proxy, 6)[0] == 0
 

@@ -11,7 +11,7 @@ from tailhealth.core.model import Action, Reason
 from tests.real.apply_nginx import served
 from tests.real.caddy import until
 from tests.real.controller import running
-from tests.real.run_nginx import all_well, condition, order, site
+from tests.real.run_nginx import all_well, condition, confirmed, order, site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_a_stop_while_the_main_configuration_is_broken(tmp_path: Path) -> None:
         victim = stage.addresses[0]
         controller.wait_for_pools()
         order(controller, "eject", victim)
-        until(lambda: len(controller.records("apply")) == 1, "the removal")
+        until(lambda: confirmed(controller), "the removal")
         stage.configure("no_such_directive on;")
         assert controller.stop() == 1
         assert 'unknown directive "no_such_directive"' in controller.output()
@@ -83,7 +83,7 @@ def test_our_flag_taken_away_by_hand(tmp_path: Path) -> None:
         one, two, _ = stage.addresses
         controller.wait_for_pools()
         order(controller, "eject", one)
-        until(lambda: len(controller.records("apply")) == 1, "the removal")
+        until(lambda: confirmed(controller), "the removal")
         by_hand = stage.text().replace(" down;", " weight=2;")
         stage.proxy.file.write_text(by_hand, encoding="ascii")
         controller.wait_for(Action.READMIT, Reason.OPERATOR_CONFIG, one)
@@ -105,7 +105,7 @@ def test_a_whole_file_put_in_place(tmp_path: Path) -> None:
         victim = stage.addresses[0]
         controller.wait_for_pools()
         order(controller, "eject", victim)
-        until(lambda: len(controller.records("apply")) == 1, "the removal")
+        until(lambda: confirmed(controller), "the removal")
         longer = stage.original + b"    server 127.0.0.1:4 backup;\n"
         stage.proxy.file.write_bytes(longer)
         controller.wait_for(Action.READMIT, Reason.OPERATOR_CONFIG, victim)
@@ -120,7 +120,7 @@ def test_edits_beside_our_flag(tmp_path: Path) -> None:
         one, two, three = stage.addresses
         controller.wait_for_pools()
         order(controller, "eject", one)
-        until(lambda: len(controller.records("apply")) == 1, "the removal")
+        until(lambda: confirmed(controller), "the removal")
 
         def with_edits(text: str) -> str:
             return text.replace(f"{two} ", f"{two} weight=3 ").replace(f"    server {three}", f"\tserver {three}")
@@ -141,7 +141,7 @@ def test_a_server_deleted_while_it_is_out(tmp_path: Path) -> None:
         one, two, _ = stage.addresses
         controller.wait_for_pools()
         order(controller, "eject", one, 3.0)
-        until(lambda: len(controller.records("apply")) == 1, "the removal")
+        until(lambda: confirmed(controller), "the removal")
         shorter = "".join(line for line in stage.text().splitlines(keepends=True) if one not in line and "-set" not in line)
         stage.proxy.file.write_text(shorter, encoding="ascii")
         until(lambda: len(controller.status()["view"]["pools"][0]["upstreams"]) == 2, "the shorter pool to be seen")

@@ -14,7 +14,7 @@ from tailhealth.core.model import Action, Reason
 from tests.proxies.plus_double import Plus, plus_api
 from tests.real.caddy import until
 from tests.real.controller import SCALED, Controller, running
-from tests.real.run_nginx import condition, order
+from tests.real.run_nginx import condition, confirmed, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +63,7 @@ class Stage(NamedTuple):
 
     def is_confirmed(self) -> bool:
         """Tell whether it is out, and the controller has written down that it read that back."""
-        if not self.is_out():
-            return False
-        kept = orjson.loads((self.controller.state / "state.json").read_bytes())["kept"]
-        return [one["aim"] for one in kept] == [None]
+        return self.is_out() and confirmed(self.controller)
 
     def settings(self) -> list[str]:
         """Return what the API has, ids apart."""
