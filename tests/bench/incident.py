@@ -103,7 +103,7 @@ class Figures:
     """Requests of clients that reached the wedged node after the wedge."""
     healthy_removed: tuple[Removal, ...]
     out_after: float | None
-    """Seconds of the incident from the wedge until the wedged node was out; None: it stayed in."""
+    """Seconds of the incident from the wedge until the wedged node was taken out; None: it was not."""
 
     @property
     def is_kept(self) -> bool:
@@ -184,8 +184,14 @@ def cells(row: Row, shown: Figures) -> tuple[str, ...]:
         f"{shown.end.share:.1%}",
         f"{shown.hits:,}",
         f"{nodes} of {NODES}, {times} times" if times > nodes else f"{nodes} of {NODES}" if nodes else "0",
-        "never" if shown.out_after is None else f"{shown.out_after:.0f} s",
+        _out_after(shown),
     )
+
+
+def _out_after(shown: Figures) -> str:
+    if shown.out_after is not None:
+        return f"{shown.out_after:.0f} s"
+    return "never" if shown.hits else "out already"
 
 
 def _failed(mark: Mark) -> str:

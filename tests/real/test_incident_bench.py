@@ -88,6 +88,8 @@ def test_the_table() -> None:
     row = cells(BY_NAME["none"], seen)
 
     assert row == ("no checks", "240", "0", "12 (8.6%)", "2.0%", "1,234", "1 of 4, 2 times", "never")
+    assert cells(BY_NAME["none"], figures(MARKS, [Removal(SICK, 102.5)], SICK, 100.0, 9))[-1] == "250 s"
+    assert cells(BY_NAME["none"], figures(MARKS, [Removal(SICK, 99.0)], SICK, 100.0, 0))[-1] == "out already"
     written = "".join(lines([HEAD, row], markdown=True)).splitlines()
     assert written[0].count("|") == written[1].count("|") == written[2].count("|") == len(HEAD) + 1
     assert "".join(lines([row], markdown=False)).split("  ")[0] == "no checks"
