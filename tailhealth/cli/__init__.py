@@ -26,7 +26,13 @@ class Commands(click.Group):
         return command
 
 
-@click.command(cls=Commands)
+@click.command(cls=Commands, epilog="Example: tailhealth top /var/log/caddy/traffic.log")
 @click.version_option(package_name="tailhealth")
 def main() -> None:
-    """Passive health for the upstreams behind Caddy or nginx, judged from the access log."""
+    """Passive health for the upstreams behind Caddy or nginx, judged from the access log.
+
+    It never sends a request to an upstream, nor through the proxy. `init` writes a configuration, `check` says what is missing,
+    `replay` and `top` show what would be decided, `run` does it.
+
+    Exit code 0: fine; 1: findings of `check`, or work that failed; 2: the call or the configuration is wrong.
+    """

@@ -10,6 +10,7 @@ from typing import IO, Any, TypeVar
 import click
 import msgspec
 
+from tailhealth.cli._complete import complete_pool
 from tailhealth.cli._zone import local_zone
 from tailhealth.config import Config, ConfigError, load, read_duration
 from tailhealth.core.model import Decision
@@ -63,15 +64,24 @@ def json_option(function: Function) -> Function:
 def order_options(function: Function) -> Function:
     """Add what every order to a controller takes."""
     why = click.option("--why", default="", help="Why; it goes into the journal.")
-    pool = click.option("--pool", help="Only in this pool; without it, in every pool that has the upstream.")
-    return config_option(json_option(why(pool(function))))
+    return config_option(json_option(why(pool_option(function))))
+
+
+def pool_option(function: Function) -> Function:
+    """Add `--pool POOL`."""
+    text = "Only in this pool; without it, in every pool that has the upstream."
+    return click.option("--pool", help=text, metavar="POOL", shell_complete=complete_pool)(function)
 
 
 def for_option(function: Function) -> Function:
     """Add `--for DURATION`."""
-    return click.option("--for", "duration", callback=duration, metavar="DURATION", help="End by itself after this time.")(
-        function
-    )
+    return click.option(
+        "--for",
+        "duration",
+        callback=duration,
+        metavar="DURATION",
+        help="End by itself after this time, such as 90s, 30m or 1h30m.",
+    )(function)
 
 
 def read_config(path: Path | None) -> Config:

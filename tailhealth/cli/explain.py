@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from tailhealth.cli._common import Failure, Wrong, config_option, json_option, read_config
+from tailhealth.cli._common import Failure, Wrong, config_option, json_option, pool_option, read_config
+from tailhealth.cli._complete import complete_upstream
 from tailhealth.cli._zone import local_zone
 from tailhealth.config import Config
 from tailhealth.config.notes import notes_for
@@ -23,15 +24,17 @@ from tailhealth.views.explain import Event, Explanation, Facts, Live, explain
 from tailhealth.views.text import duration, harmless
 
 
-@click.command(epilog="Example: tailhealth explain 10.0.0.2:11434 -c /etc/tailhealth.toml")
-@click.argument("upstream")
-@click.option("--pool", help="Only in this pool; without it, in every pool that has the upstream.")
+@click.command(
+    short_help="Tell why an upstream is in or out.", epilog="Example: tailhealth explain 10.0.0.2:11434 -c /etc/tailhealth.toml"
+)
+@click.argument("upstream", shell_complete=complete_upstream)
+@pool_option
 @config_option
 @json_option
 def command(*, upstream: str, pool: str | None, config_path: Path | None, as_json: bool) -> None:
     """Tell why UPSTREAM is in or out: what was counted, what the guards said, until when, and what would change it.
 
-    Works from the journal, and with the running controller where there is one.
+    Works from the journal, and with the running controller where there is one; nothing is changed.
     """
     config = read_config(config_path)
     try:

@@ -17,10 +17,26 @@ DEFAULT = "tailhealth.toml"
 STDOUT = "-"
 
 
-@click.command(epilog="Example: tailhealth init --kind nginx --output /etc/tailhealth.toml")
-@click.option("--kind", type=click.Choice(["caddy", "nginx", "nginx-plus"]), default="caddy", show_default=True)
+@click.command(
+    short_help="Write a configuration to begin with.",
+    epilog="Example: tailhealth init --kind nginx --output /etc/tailhealth.toml",
+)
 @click.option(
-    "-o", "--output", "-c", "--config", default=DEFAULT, show_default=True, metavar="FILE", help="`-` for standard output."
+    "--kind",
+    type=click.Choice(["caddy", "nginx", "nginx-plus"]),
+    default="caddy",
+    show_default=True,
+    help="The proxy that it is for.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "-c",
+    "--config",
+    default=DEFAULT,
+    show_default=True,
+    metavar="FILE",
+    help="Where it goes; `-` for standard output.",
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 def command(*, kind: str, output: str, force: bool) -> None:

@@ -17,7 +17,10 @@ from tailhealth.service.parsing import Parsing
 from tailhealth.views.parsed import Outcomes, attempt_record, parse_summary, summary
 
 
-@click.command(epilog="Example: tailhealth parse --json /var/log/caddy/access.log | tail -1")
+@click.command(
+    short_help="Show how the lines of a log are read.",
+    epilog="Example: tailhealth parse --json /var/log/caddy/access.log | tail -1",
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option
@@ -32,8 +35,8 @@ from tailhealth.views.parsed import Outcomes, attempt_record, parse_summary, sum
 def command(*, logs: tuple[str, ...], config_path: Path | None, as_json: bool, follow: bool, state: Path | None) -> None:
     """Show how the lines of LOG... are read, how each attempt is judged by itself, and what is wrong with the setup.
 
-    A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input. With --json, one object per
-    attempt, and a summary as the last one.
+    A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input; it is read as the `[[log]]` of its
+    path says, else as the only one, else by the defaults. With --json, one object per attempt, and a summary as the last one.
 
     With --follow each log is followed through its rotations, and an attempt is printed as soon as it is known. With --state
     nothing is lost or repeated over SIGTERM; after SIGKILL what was printed in the last second may come again, with the same

@@ -28,7 +28,10 @@ from tailhealth.views.records import decision_record, replay_summary
 from tailhealth.views.tables import Period, summary
 
 
-@click.command(epilog="Example: tailhealth replay access.log.1.gz access.log -c tailhealth.toml")
+@click.command(
+    short_help="Tell what would have been decided on a log.",
+    epilog="Example: tailhealth replay access.log.1.gz access.log -c tailhealth.toml",
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option
@@ -55,8 +58,10 @@ def command(
 ) -> None:
     """Decide about the lines of LOG... as `run` would have, and tell what came of it.
 
-    A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input. It shows what would have been
-    decided on recorded traffic; a real ejection would have moved traffic.
+    A LOG may be compressed (.gz, .zst), a folder of rolled files, or `-` for standard input. Without `[pool.NAME] upstreams` in
+    the configuration, and without --journal, the upstreams of the log are one pool.
+
+    It shows what would have been decided on recorded traffic; a real ejection would have moved traffic.
     """
     config, name = read_config(config_path), "the defaults" if config_path is None else str(config_path)
     if other_path is not None and report is not None:

@@ -17,12 +17,16 @@ from tailhealth.service.running import journal_of
 from tailhealth.service.state import State, StateError
 
 
-@click.command(epilog="Example: tailhealth restore -c /etc/tailhealth.toml")
+@click.command(short_help="Put everything back into the proxy.", epilog="Example: tailhealth restore -c /etc/tailhealth.toml")
 @config_option
 @json_option
 @click.option("--forget", is_flag=True, help="Drop the running ejections too; else the next start applies them again.")
 def command(*, config_path: Path | None, as_json: bool, forget: bool) -> None:
-    """Put the operator's own list back into the proxy, from the state file; the controller must have stopped."""
+    """Put the operator's own list back into the proxy, from the state file; the controller must have stopped.
+
+    It is meant for after a crash: on a regular stop the controller does it by itself. Ejections whose time is not over stay in
+    the state file, and the next start applies them again; with --forget it does not.
+    """
     config = read_config(config_path)
     try:
         with State.open(config.state_dir()) as state, journal_of(config, state.folder) as journal:

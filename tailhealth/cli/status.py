@@ -18,11 +18,14 @@ from tailhealth.views.text import harmless, moment
 from tailhealth.views.top import still
 
 
-@click.command(epilog="Example: tailhealth status -c /etc/tailhealth.toml --json")
+@click.command(short_help="Show how everything stands.", epilog="Example: tailhealth status -c /etc/tailhealth.toml --json")
 @config_option
 @json_option
 def command(*, config_path: Path | None, as_json: bool) -> None:
-    """Show the running controller's state: every upstream, the latest decisions, and all that is not as it should be."""
+    """Show the running controller's state: every upstream, the latest decisions, and all that is not as it should be.
+
+    With --json it is the whole state as one object, the same as `/status` of `[listen] http`.
+    """
     status = status_of(config_path)
     if as_json:
         click.echo(msgspec.json.encode(status).decode())
