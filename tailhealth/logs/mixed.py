@@ -47,7 +47,9 @@ class Mixed:
             return self._nginx.feed(block, offset, now)
         events: list[Event] = []
         for line in _lines(block):
-            events += self.read_line(line, offset, now)
+            # Line by line as the block would be: how a file is split makes no difference.
+            read = self.read_line if _CADDY_REQUEST in line else self._nginx.read_line
+            events += read(line, offset, now)
             offset += len(line)
         return events
 

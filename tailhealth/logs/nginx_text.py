@@ -68,7 +68,7 @@ def _quote(found: re.Match[bytes]) -> bytes:
 
 def occurrences(line: bytes, name: str) -> int:
     """Count how often a name stands as a key in a line that is no JSON."""
-    return len(re.findall(rb'"' + re.escape(name.encode()) + rb'"\s*:', line))
+    return len(re.findall(rb'"' + re.escape(name.encode("utf-8", "surrogatepass")) + rb'"\s*:', line))
 
 
 class Nesting:

@@ -1,9 +1,9 @@
 """How fast `replay` is, as a ratio to the bare decoding loop over the same file with the same struct (DESIGN section 10).
 
-    python -m tests.bench.replay_speed [--lines 300000] [--rounds 5]
+    python -m tests.bench.replay_speed [--lines 300000] [--rounds 5] [--kind caddy|nginx|roundtrip]
 
 Both are timed in this process, in turn, file read included; the figure is the median of the ratios. `replay` is
-everything that the command does but starting Python and printing.
+everything that the command does but starting Python and printing. Other kinds than `caddy` are compared with it, line by line.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tailhealth.config import Config
 from tailhealth.logs.caddy_shape import Shape
 from tailhealth.logs.rules import LogRules
 from tailhealth.service.replaying import Past
-from tests.bench.lines import caddy_lines, write
+from tests.bench.lines import caddy_lines, nginx_lines, roundtrip_lines, write
 
 BLOCK = 256 * 1024
 GOAL = 2.5
+KINDS = {"caddy": caddy_lines, "nginx": nginx_lines, "roundtrip": roundtrip_lines}
 
 
-def bare(path: Path) -> int:
+def bare(path: Path, decoder: Any) -> int:
     """Decode the file in blocks, and nothing else."""
-    decoder = Shape(LogRules()).decoder
     count = 0
     rest = b""
     with path.open("rb") as file:
@@ -47,11 +48,22 @@ def replay(path: Path) -> int:
     return past.replay.engine.attempts
 
 
-def timed(what: Callable[[Path], int], path: Path) -> float:
+def timed(what: Callable[..., int], *arguments: Any) -> float:
     """Return how many seconds it takes."""
     begin = time.perf_counter()
-    what(path)
+    what(*arguments)
     return time.perf_counter() - begin
+
+
+def compared(path: Path, decoder: Any, lines: int, rounds: int) -> None:
+    """Print `replay` against the bare loop."""
+    bare(path, decoder)
+    took = [(timed(bare, path, decoder), timed(replay, path)) for _ in range(rounds)]
+    loop, whole = (statistics.median(one) for one in zip(*took, strict=True))
+    ratio = statistics.median(second / first for first, second in took)
+    print(f"bare decode loop  {lines / loop:10,.0f} lines/s")
+    print(f"replay            {lines / whole:10,.0f} lines/s")
+    print(f"ratio             {ratio:10.2f}   (at most {GOAL})")
 
 
 def main() -> None:
@@ -60,16 +72,20 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=300_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--failing", type=float, default=0.02, help="share of lines with a 500")
+    parser.add_argument("--kind", choices=list(KINDS), default="caddy", help="what is replayed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder) / "access.jsonl", caddy_lines(options.lines, failing=options.failing))
-        bare(path)
-        rounds = [(timed(bare, path), timed(replay, path)) for _ in range(options.rounds)]
-    loop, whole = (statistics.median(one) for one in zip(*rounds, strict=True))
-    ratio = statistics.median(second / first for first, second in rounds)
-    print(f"bare decode loop  {options.lines / loop:10,.0f} lines/s")
-    print(f"replay            {options.lines / whole:10,.0f} lines/s")
-    print(f"ratio             {ratio:10.2f}   (at most {GOAL})")
+        caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=options.failing))
+        if options.kind == "caddy":
+            compared(caddy, Shape(LogRules()).decoder, options.lines, options.rounds)
+            return
+        path = write(Path(folder) / "other.jsonl", KINDS[options.kind](options.lines, failing=options.failing))
+        took = [(timed(replay, caddy), timed(replay, path)) for _ in range(options.rounds)]
+    first, second = (statistics.median(one) for one in zip(*took, strict=True))
+    ratio = statistics.median(other / one for one, other in took)
+    print(f"replay, caddy     {options.lines / first:10,.0f} lines/s")
+    print(f"replay, {options.kind:9} {options.lines / second:10,.0f} lines/s")
+    print(f"time per line     {ratio:10.2f}   of a Caddy line's")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,25 @@ def test_held_of_either_proxy(lines: list[bytes], held: int | None) -> None:
 
 
 @pytest.mark.parametrize(
+    "odd", [b'"status": 200,\n', b'{"level":"info","logger":"http.log.acc\n', b'{"x":1}\n', b'{"\n', b"\n"]
+)
+def test_split_of_a_mixed_file(odd: bytes) -> None:
+    """Odd lines between those of two proxies are counted alike, however the file is split into blocks."""
+    lines = [nginx_lines.line(), odd, caddy_lines.line(), odd, nginx_lines.line(), odd, odd, caddy_lines.line(1)]
+    counts = []
+    for blocks in (lines, [b"".join(lines)], [lines[0], b"".join(lines[1:])]):
+        reader, offset = open_reader(LogRules(), 0, "access.log", tally := Tally()), 0
+        for block in blocks:
+            reader.feed(block, offset)
+            offset += len(block)
+        reader.finish()
+        counts.append((tally.lines, tally.records, tally.attempts, tally.other, tally.skipped))
+
+    assert counts[0] == counts[1] == counts[2]
+    assert counts[0][2] == 4
+
+
+@pytest.mark.parametrize(
     ("line", "at"),
     [
         (caddy_lines.line(), BASE + 0.25),

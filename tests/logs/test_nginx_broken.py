@@ -237,6 +237,14 @@ def test_delayed_lines_live(behind: float, hints: list[str]) -> None:
     assert (len(events), list(tally.hints)) == (2, hints)
 
 
+def test_a_key_that_is_no_text() -> None:
+    """A key with half a surrogate pair, learned from one line, does not stop the reading of another that is broken."""
+    odd = line().replace(b'"host"', b'"\\ud800"')
+    events, tally = read(odd + line()[:-20] + b"\n" + odd)
+
+    assert (len(events), dict(tally.skipped)) == (2, {"torn": 1})
+
+
 def test_held_back() -> None:
     """The reader tells from where on a restart has to read again: an incomplete record, a time that leaps."""
     reader = NginxReader(LogRules(), 0, "access.log", Tally())
