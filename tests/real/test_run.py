@@ -177,6 +177,7 @@ def test_a_start_after_its_time_brings_it_back(tmp_path: Path, nodes: list[Upstr
 
         controller.start()
         until(lambda: addresses[0] in dials(proxy), "its return")
+        controller.wait_for(Action.READMIT, Reason.TIMER, addresses[0])
         back = next(one for one in controller.decisions() if one.action is Action.READMIT)
         assert ejected.until == back.at
 

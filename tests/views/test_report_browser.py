@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -14,12 +13,12 @@ from click.testing import CliRunner
 from tailhealth.cli.replay import command as replay
 from tests.sample_logs import Request, write_log
 from tests.views.browser import PROGRAM, Browser
+from tests.views.colors import COLORS, PLOT, readable
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples/a-wedged-node"
 DECISIONS = [orjson.loads(line) for line in (SAMPLE / "decisions.jsonl").read_bytes().splitlines()[:-1]]
-PLOT = "document.querySelector('.js-plotly-plot')"
 
 
 def write_report(folder: Path, log: Path, *options: str) -> Path:
@@ -196,43 +195,6 @@ def test_no_button_sends_the_chart_away(opened: Browser) -> None:
 
     assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
     assert opened.evaluate("document.querySelectorAll('.js-plotly-plot a[href]:not(.modebar-btn)').length") == 0
-
-
-def contrast(first: str, second: str) -> float:
-    """Return the contrast of two colours `rgb(r, g, b)` by the web's accessibility guidelines, 1 to 21."""
-
-    def luminance(color: str) -> float:
-        parts = [int(one) / 255 for one in color[color.index("(") + 1 : -1].split(",")[:3]]
-        red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    low, high = sorted((luminance(first), luminance(second)))
-    return (high + 0.05) / (low + 0.05)
-
-
-COLORS = f"""(() => {{
-  const style = (query) => getComputedStyle(document.querySelector(query));
-  const solid = (name) => {{
-    const one = document.createElement('i');
-    one.style.color = name;
-    document.body.append(one);
-    const found = getComputedStyle(one).color;
-    one.remove();
-    return found;
-  }};
-  const points = {PLOT}._fullData.filter((one) => one.meta.shown).map((one) => solid(one.marker.color));
-  return {{page: style('html').backgroundColor, text: style('body').color, soft: style('header p').color, points,
-    card: style('.card').backgroundColor, plot: solid({PLOT}._fullLayout.paper_bgcolor), axis: style('.xtick text').fill}};
-}})()"""
-
-
-def readable(colors: dict[str, Any]) -> None:
-    """Check that text and points stand out from what they stand on."""
-    assert contrast(colors["text"], colors["page"]) >= 7
-    assert contrast(colors["soft"], colors["page"]) >= 4.5
-    assert contrast(colors["text"], colors["card"]) >= 7
-    assert contrast(colors["axis"], colors["plot"]) >= 7
-    assert min(contrast(one, colors["plot"]) for one in colors["points"]) >= 3
 
 
 def test_light_and_dark_are_readable(opened: Browser) -> None:
