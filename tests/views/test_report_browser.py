@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tailhealth.cli.replay import command as replay
 from tests.sample_logs import Request, write_log
 from tests.views.browser import PROGRAM, Browser
-from tests.views.colors import COLORS, PLOT, readable
+from tests.views.colors import COLORS, PLOT, contrast, readable
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
 
