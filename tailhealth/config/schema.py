@@ -237,7 +237,7 @@ class PoolTable(Table, frozen=True, kw_only=True):
 
 
 class Document(Table, frozen=True, kw_only=True):
-    """The whole file. Pool tables are effective ones: what they do not set is that of the tables at the top."""
+    """The whole file. A pool has its own values from `[pool.NAME]`, else those of the tables at the top."""
 
     mode: Literal["enforce", "observe"] = "enforce"
     """`"enforce"` applies decisions, `"observe"` only records them. Default: "enforce"."""

@@ -1,0 +1,102 @@
+"""The reference can't lie: it is what the program says now, it leaves no key out, and its defaults are those that hold."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import tests.reference
+from tailhealth.cli import NAMES
+from tailhealth.config import parse, rules, schema
+from tests.reference import PATH, SECTIONS, Key, help_of, is_value, reference, sections
+
+HEADERS = {
+    "Document": "",
+    "Log": '[[log]]\npath = "/log"\n',
+    "BadRoute": '[[bad.route]]\npath = "/p"\n',
+    "PoolTable": '[pool.a]\nid = "h"\n',
+}
+"""What stands before the keys of a table, where that is more than its title: keys that it needs."""
+ONLY = {"include": "nginx", "test": "nginx", "reload": "nginx", "pid": "nginx", "drain": "nginx-plus"}
+"""Keys of `[proxy]` that one kind alone has."""
+
+
+def struct(name: str) -> Any:
+    """Return a table of the schema."""
+    return getattr(schema, name, None) or getattr(rules, name)
+
+
+def documented() -> list[tuple[str, Key]]:
+    """Return every key with the name of its table in the schema."""
+    return [(name, key) for name, section in zip(SECTIONS, sections(), strict=True) for key in section.keys]
+
+
+def test_it_is_not_stale() -> None:
+    """`python -m tests.reference --write` after a change of a key, an option or a metric."""
+    assert PATH.read_text(encoding="utf-8") == reference()
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_no_key_is_left_out(name: str) -> None:
+    """Each key of a table has a row with a meaning; tables at the top have sections of their own."""
+    own = {key.name for table, key in documented() if table == name}
+    keys = {field.encode_name for field in msgspec.structs.fields(struct(name))} - {"note"}
+    if name == "Document":
+        keys -= {"proxy", "log", "bad", "window", "eject", "probation", "guard", "state", "journal", "listen", "notify", "pool"}
+
+    assert own == keys
+    assert all(key.meaning and key.value for table, key in documented() if table == name)
+
+
+def test_no_table_is_left_out() -> None:
+    """Each table of the schema has a section; a single field of a log is told of in those of `fields`."""
+    tables = {
+        node.name
+        for module in (schema, rules)
+        for node in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and issubclass(struct(node.name), rules.Table)
+    }
+
+    assert tables - {"Table", "Field", "TimedField"} == set(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [pytest.param(*one, id=f"{one[0]} {one[1].name}") for one in documented() if is_value(one[1].default)],
+)
+def test_a_default_is_the_one_that_holds(name: str, key: Key) -> None:
+    """A file that writes the documented default means the same as one that leaves the key out."""
+    title = SECTIONS[name]
+    head = HEADERS.get(name, f"{title}\n")
+    if name == "Proxy" and key.name in ONLY:
+        head += f'kind = "{ONLY[key.name]}"\n' + ('admin = "http://127.0.0.1:8080"\n' if key.name == "drain" else "")
+    without = parse(head.encode(), "x.toml", Path("/"))
+    written = parse(f"{head}{key.name} = {key.default.strip('`')}\n".encode(), "x.toml", Path("/"))
+
+    assert written == without
+
+
+def test_every_command_is_in_it() -> None:
+    """With its help, as it is printed."""
+    text = PATH.read_text(encoding="utf-8")
+
+    assert all(f"```text\n{help_of(name)}\n```" in text for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('Duration: how long. Default: "2s", for nginx "10s".', ("How long.", '"2s", for nginx "10s"', "")),
+        ("One. Default: 2.0. `1`: always\nthe same.", ("One.", "2.0", "`1`: always the same.")),
+        ("One. Default: 0.5. `0`: nothing. Off: `false`.", ("One.", "0.5", "`0`: nothing. Off: `false`.")),
+        ("One. Default of each key: that of it. Off: `false`.", ("One.", "that of it", "Off: `false`.")),
+        ("Needed.", ("Needed.", "", "")),
+    ],
+)
+def test_how_a_docstring_is_taken_apart(text: str, parts: tuple[str, str, str]) -> None:
+    """Meaning, default, and what else may stand there."""
+    assert tests.reference.key("a", "bool", text)[2:] == parts
