@@ -86,10 +86,13 @@ class Plain:
         silent, text, port_is_told, size_is_told, numeric = block.shape.flags
         earliest, last = (FIRST_EPOCH if now is None else now - DELAYED), self._future.reference(now)
         base, start = block.offset, block.start(first)
+        said: Any = None
+        stream, grpc, again = NOTHING
         for row, end in zip(islice(block.rows, first, None), islice(block.ends, first, None), strict=True):
             at: Any = float(row.time) if numeric else when(row.time, now)
             header = row.header_time
-            status, client = STATUSES[row.upstream_status], STATUSES[row.status]
+            status = STATUSES[row.upstream_status]
+            client = status if row.status == row.upstream_status else STATUSES[row.status]
             upstream, duration, waited = lone[row.upstream], float(row.response_time), float(row.request_time)
             came: bool | None = True
             if header == "-" or header is ABSENT:
@@ -103,14 +106,17 @@ class Plain:
                 0.0 <= duration < LONGEST and 0.0 <= waited < LONGEST
             ):
                 return
-            host, uri, peer = row.host, row.path, row.client
+            host, uri, peer, port = row.host, row.path, row.client, row.client_port
             # Shorter texts may be dashes, or `unix:` for a client at a socket; a path tells of a method as well.
-            if text and uri[:1] == "/" and len(host) > 1 and ":" not in host and len(peer) > UNIX and row.client_port != "-":
-                method, port = row.method, row.client_port if port_is_told else ""
+            if text and uri[:1] == "/" and len(host) > 1 and ":" not in host and len(peer) > UNIX and port != "-":
+                method, port = row.method, port if port_is_told else ""
                 size = int(row.body_bytes) if size_is_told else 0
             else:
                 method, host, uri, peer, port, size = request_of(row)
-            stream, grpc, again = NOTHING if silent else answers.get(told(row)) or self._answer(row)
+            # Most answers say what the one before said: to compare is cheaper than to look up.
+            if not silent and told(row) != said:
+                said = told(row)
+                stream, grpc, again = answers.get(said) or self._answer(row)
             begun = at - (waited if waited > duration else duration)  # noqa: FURB136 - max() takes twice as long
             status = None if came is False else status
             # fmt: off
