@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ HEADERS = {
 """What stands before the keys of a table, where that is more than its title: keys that it needs."""
 ONLY = {"include": "nginx", "test": "nginx", "reload": "nginx", "pid": "nginx", "drain": "nginx-plus"}
 """Keys of `[proxy]` that one kind alone has."""
+
+
+WORDS = {"withheld", "relief", "avoided_bad", "lost_good", "log_append", "stream_close_delay"}
+"""What the answers name besides: words of decisions and of a replay's summary, and directives of Caddy."""
 
 
 def struct(name: str) -> Any:
@@ -85,6 +90,31 @@ def test_every_command_is_in_it() -> None:
     text = PATH.read_text(encoding="utf-8")
 
     assert all(f"```text\n{help_of(name)}\n```" in text for name in NAMES)
+
+
+QUESTIONS = (PATH.parent / "QUESTIONS.md").read_text(encoding="utf-8")
+
+
+def test_every_question_has_its_answer() -> None:
+    """All are there, in order, each with where it was asked, in a row of four."""
+    rows = [line.strip("| ").split(" | ") for line in QUESTIONS.splitlines() if line.startswith("| ")][1:]
+
+    assert [int(row[0]) for row in rows] == list(range(1, 34))
+    assert all(len(row) == 4 and all(row) for row in rows)
+
+
+def test_what_the_answers_name_exists() -> None:
+    """Keys with their tables, words that look like a key, and commands."""
+    keys = {(SECTIONS[table].strip("[]"), key.name) for table, key in documented()}
+    with_table = re.findall(r"`\[+([a-z]+)\]+ ([a-z_]+)", QUESTIONS)
+    assert len(with_table) > 10
+    assert set(with_table) <= keys
+
+    known = {name for _, name in keys} | set(NAMES) | WORDS
+    for text in re.findall(r"`([^`]+)`", QUESTIONS):
+        first = re.match(r"(?:tailhealth )?([a-z_]+)(?: = .*| --[a-z-]+.*)?$", text)
+        if first is not None:
+            assert first[1] in known, text
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ BLOCK = re.compile(
     r"<!-- (?P<who>ci|test): (?P<name>[a-z-]+) -->\n```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE
 )
 BLOCKS = {found["name"]: found["text"] for found in BLOCK.finditer(README)}
+NGINX = {"nginx-files", "nginx-site", "nginx-config", "nginx-run"}
+"""Blocks that `test_readme_nginx.py` runs."""
 DEADLINE = 30.0
 
 
@@ -61,7 +63,12 @@ class Setup:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the commands: no command writes into the home directory of whoever runs the tests."""
-        return {**os.environ, "STATE_DIRECTORY": str(self.state)}
+        return {**os.environ, **self.own_environment}
+
+    @property
+    def own_environment(self) -> dict[str, str]:
+        """What is added to the environment of the test."""
+        return {"STATE_DIRECTORY": str(self.state)}
 
     def words(self, line: str) -> list[str]:
         """Return the arguments of a command line of the README."""
@@ -100,7 +107,7 @@ def test_every_block_is_run_by_somebody() -> None:
     fenced = re.findall(r"^```[a-z]+$", README, re.MULTILINE)
 
     assert len(fenced) == len(BLOCKS)
-    assert set(BLOCKS) == {"demo", "test", "caddyfile", "config", "look", "run"}
+    assert set(BLOCKS) == {"demo", "test", "caddyfile", "config", "look", "run"} | NGINX
 
 
 def test_ci_runs_what_the_readme_says() -> None:
@@ -112,14 +119,14 @@ def test_ci_runs_what_the_readme_says() -> None:
 
 
 def test_looking(setup: Setup) -> None:
-    """The commands that look at a log read all of it, and judge nothing bad in a healthy pool."""
-    parse, replay, top = BLOCKS["look"].splitlines()
-    for line in (parse, replay):
+    """`check` finds nothing, the commands that look at a log read all of it, and judge nothing bad in a healthy pool."""
+    check, parse, replay, top = BLOCKS["look"].splitlines()
+    for line in (check, parse, replay):
         command = [sys.executable, "-m", "tailhealth", *setup.words(line)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=setup.environment, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "no decision" in done.stdout or "attempts" in done.stdout
-    with Pseudo(setup.words(top), (110, 30), setup.environment) as terminal:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert any(word in done.stdout for word in ("all well", "no decision", "attempts"))
+    with Pseudo(setup.words(top), (110, 30), setup.own_environment) as terminal:
         terminal.until_line("127.0.0.1:")
         terminal.press("q")
 
@@ -133,7 +140,7 @@ def test_running(setup: Setup) -> None:
             try:
                 until(lambda socket=socket: socket.exists(), "the controller", DEADLINE)  # type: ignore[misc] # mypy knows no defaults here
                 if line is real:
-                    with Pseudo(setup.words(top), (110, 30), setup.environment) as terminal:
+                    with Pseudo(setup.words(top), (110, 30), setup.own_environment) as terminal:
                         terminal.until_line("127.0.0.1:")
                         terminal.press("q")
             finally:
