@@ -8,6 +8,7 @@ from tailhealth.config.schema import STDIN, Fields, Journal, Listener, Log, Noti
 from tailhealth.config.secrets import Secret
 
 __all__ = [
+    "STDIN",
     "Config",
     "ConfigError",
     "Fields",
@@ -18,7 +19,6 @@ __all__ = [
     "Notify",
     "PoolTable",
     "Proxy",
-    "STDIN",
     "Secret",
     "format_duration",
     "load",
