@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
 from tailhealth.cli import main
 from tailhealth.cli._complete import PATIENCE
@@ -132,6 +133,33 @@ def test_it_does_not_wait_for_long(tmp_path: Path) -> None:
         before = time.monotonic()
         assert completed("eject", "-c", configured(tmp_path), "") == []
         assert PATIENCE <= time.monotonic() - before < PATIENCE + 10
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell: str) -> None:
+    """The lines of the reference print what the shell reads, under the name of the command."""
+    if shell == "bash" and shutil.which("bash") is None:
+        pytest.skip("bash is asked for its version")
+    result = CliRunner().invoke(main, env={"_TAILHEALTH_COMPLETE": f"{shell}_source"}, prog_name="tailhealth")
+
+    assert result.exit_code == 0
+    assert "_TAILHEALTH_COMPLETE" in result.output
+    assert f"{shell}_complete" in result.output
+
+
+@pytest.mark.parametrize(
+    ("shell", "current", "expected"),
+    [("zsh", "4", "plain\n10.0.0.2\\:11434\nout\n"), ("fish", "10.0.0.2", "plain,10.0.0.2:11434\tout\n")],
+)
+def test_what_the_others_read(config: str, shell: str, current: str, expected: str) -> None:
+    """zsh gets the colon of an upstream escaped, fish where it stands behind a tab."""
+    env = {
+        "_TAILHEALTH_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": f"tailhealth readmit -c {config} 10.0.0.2",
+        "COMP_CWORD": current,
+    }
+
+    assert CliRunner().invoke(main, env=env, prog_name="tailhealth").output == expected
 
 
 SETUP = 'eval "$(_TAILHEALTH_COMPLETE=bash_source tailhealth)"; COMP_WORDBREAKS=${COMP_WORDBREAKS//:}'
