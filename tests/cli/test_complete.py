@@ -152,7 +152,7 @@ def test_each_shell_has_its_script(shell: str) -> None:
     [("zsh", "4", "plain\n10.0.0.2\\:11434\nout\n"), ("fish", "10.0.0.2", "plain,10.0.0.2:11434\tout\n")],
 )
 def test_what_the_others_read(config: str, shell: str, current: str, expected: str) -> None:
-    """zsh gets the colon of an upstream escaped, fish where it stands behind a tab."""
+    """The colon of an upstream is escaped for zsh, and fish gets where it stands behind a tab."""
     env = {
         "_TAILHEALTH_COMPLETE": f"{shell}_complete",
         "COMP_WORDS": f"tailhealth readmit -c {config} 10.0.0.2",
