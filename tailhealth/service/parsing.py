@@ -154,7 +154,9 @@ class Parsing:
             for handed in self._join.feed(event):
                 if isinstance(handed, Amended):
                     old = self._unended.pop((handed.old.file, handed.old.offset), None)
-                    yield self._done(self._parsed(handed.new, old))
+                    # One that failed was handed on at once; its access line adds nothing to it that is shown.
+                    if old is not None or judge(handed.new, self._rules) != judge(handed.old, self._rules):
+                        yield self._done(self._parsed(handed.new, old))
                 elif handed.origin is Origin.ROUNDTRIP and handed.end is End.ANSWERED:
                     self._unended[handed.file, handed.offset] = self._parsed(handed)
                     if len(self._unended) > UNENDED:

@@ -81,6 +81,17 @@ def test_two_kinds_of_lines_count_once() -> None:
     assert sum(one["outcome"] == "bad" and one["upstream"] == "10.9.0.9:8080" for one in attempts) == 2
 
 
+def test_a_refused_attempt_is_shown_once(tmp_path: Path) -> None:
+    """A refused connection that both kinds of lines tell of is one attempt, and one record."""
+    log = tmp_path / "both.jsonl"
+    refused = roundtrip(1, error="dial tcp 10.9.0.1:8080: connect: connection refused", status=ABSENT)
+    log.write_bytes(refused + line(1, status=502, upstream_latency_ms=None))
+    attempts, summary = parse(str(log))
+
+    assert [(one["outcome"], one["kind"]) for one in attempts] == [("bad", "refused")]
+    assert (summary["attempts"], summary["duplicates"]) == (1, 1)
+
+
 def test_newest_first_export() -> None:
     """Case 80: an export that begins with the newest line is read in the order of time."""
     attempts, _ = parse(str(FOLDER / "80-loki-and-vector-exports.jsonl"))

@@ -159,7 +159,7 @@ def crash(proxy: Caddy, folder: Path, action: Action, point: Point) -> Outcome:
 
 
 def _listed(proxy: Caddy) -> list[str]:
-    return [one["dial"] for one in proxy.call("GET", f"{HANDLER}/upstreams").json()]
+    return [one["dial"] for one in proxy.get(f"{HANDLER}/upstreams").json()]
 
 
 def _child(proxy: Caddy, folder: Path, action: Action, point: Point) -> None:

@@ -65,7 +65,7 @@ class Running:
 
     def listed(self) -> list[str]:
         """Name what Caddy lists."""
-        return [one["dial"] for one in self.proxy.call("GET", f"{HANDLER}/upstreams").json()]
+        return [one["dial"] for one in self.proxy.get(f"{HANDLER}/upstreams").json()]
 
     def commands(self) -> list[Command]:
         """What the operator's hand ordered so far."""

@@ -103,6 +103,7 @@ def test_answered_refused_and_abandoned(site: Site) -> None:
     assert site.ask() == 200
     site.first.behaviour = Behaviour.HANG
     site.leave(lambda upstream: upstream.in_flight == 1)
+    site.read(2)
     site.first.behaviour = Behaviour.ANSWER
     site.first.status = 500
     assert site.ask() == 500

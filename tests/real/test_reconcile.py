@@ -41,13 +41,13 @@ def test_out_limited_and_back_is_byte_for_byte_the_original(running: Running) ->
     step = running.step()
     assert step.conditions == ()
     assert list(step.confirmed) == [("127.0.0.1:1+127.0.0.1:2+127.0.0.1:3", A)]
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     assert [one["dial"] for one in handler["upstreams"]] == [B, C]
     assert handler["upstreams"][0]["@id"].startswith("tailhealth-")
     assert handler["load_balancing"]["selection_policy"]["weights"] == [1, 1]
     running.desire(A, UpstreamState.LIMITED, max_in_flight=1)
     assert running.step().confirmed == {}
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     assert handler["upstreams"][0] == {"dial": A, "max_requests": 1, "@id": handler["upstreams"][0]["@id"]}
     assert handler["load_balancing"]["selection_policy"]["weights"] == [10, 1, 1]
     running.desire(A, UpstreamState.SERVING)
@@ -115,7 +115,7 @@ def test_putting_it_back_by_hand_ends_the_ejection(running: Running) -> None:
     """The mark still stands and the upstream is there: that is the operator, and the engine hears of it."""
     running.out(A)
     running.step()
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     handler["upstreams"].append({"dial": A})
     handler["load_balancing"]["selection_policy"]["weights"] = [1, 1, 10]
     running.proxy.call("PATCH", HANDLER, handler).raise_for_status()
@@ -124,7 +124,7 @@ def test_putting_it_back_by_hand_ends_the_ejection(running: Running) -> None:
     assert (command.upstream, command.by_config, command.verb.value) == (A, True, "readmit")
     running.step()
     running.step()
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     assert handler["upstreams"] == [{"dial": B}, {"dial": C}, {"dial": A}]
     assert handler["load_balancing"]["selection_policy"]["weights"] == [1, 1, 10]
 
@@ -133,13 +133,13 @@ def test_adding_another_by_hand_ends_the_ejection_and_keeps_both(running: Runnin
     """A list that he changed by hand is his: what was out returns to its place in it."""
     running.out(B)
     running.step()
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     handler["upstreams"].append({"dial": D})
     handler["load_balancing"]["selection_policy"]["weights"] = [10, 1, 7]
     running.proxy.call("PATCH", HANDLER, handler).raise_for_status()
     for _ in range(3):
         running.step()
-    handler = running.proxy.call("GET", HANDLER).json()
+    handler = running.proxy.get(HANDLER).json()
     assert handler["upstreams"] == [{"dial": A}, {"dial": B}, {"dial": C}, {"dial": D}]
     assert handler["load_balancing"]["selection_policy"]["weights"] == [10, 1, 1, 7]
     assert [command.upstream for command in running.commands()] == [B]
@@ -180,7 +180,7 @@ def test_the_handler_moves_to_another_index(running: Running) -> None:
     moved = [group for group in running.reconciler.groups if len(group.standings[0].original) == 3]
     running.reconciler.desire(moved[0].name, A, Wish(UpstreamState.SERVING, running.now))
     running.step()
-    assert running.proxy.call("GET", "/config/apps/http/servers/s/routes/1/handle/0/upstreams").json() == [
+    assert running.proxy.get("/config/apps/http/servers/s/routes/1/handle/0/upstreams").json() == [
         {"dial": A},
         {"dial": B},
         {"dial": C},

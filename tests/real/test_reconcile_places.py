@@ -49,7 +49,7 @@ def test_what_caddy_refuses_is_not_tried_again_and_does_not_hold_up_others(tmp_p
                 step = running.step()
             assert [(one.kind, one.pool) for one in step.conditions] == [(Kind.REFUSED, "two")]
             assert "loading new config" in step.conditions[0].why
-            assert [one["dial"] for one in proxy.call("GET", "/id/one/upstreams").json()] == [B, C]
+            assert [one["dial"] for one in proxy.get("/id/one/upstreams").json()] == [B, C]
             patches = proxy.own_log.read_bytes().count(b'"method":"PATCH"')
             running.step()
             assert proxy.own_log.read_bytes().count(b'"method":"PATCH"') == patches
@@ -70,7 +70,7 @@ def test_the_same_address_in_two_handlers_is_one_request(tmp_path: Path) -> None
             running.out(A)
             step = running.step()
             assert list(step.confirmed) == [(f"{A}+{B}", A)]
-            lists = [[one["dial"] for one in route["handle"][0]["upstreams"]] for route in proxy.call("GET", ROUTES).json()]
+            lists = [[one["dial"] for one in route["handle"][0]["upstreams"]] for route in proxy.get(ROUTES).json()]
             assert lists == [[B], [B]]
             running.desire(A, UpstreamState.LIMITED)
             running.step()
