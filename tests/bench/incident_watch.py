@@ -25,9 +25,22 @@ class Removal(NamedTuple):
 
 
 def found_down(own_log: Path) -> list[Removal]:
-    """Read from Caddy's own log, at level DEBUG, what its active check took out: it tells of that by an event only."""
-    records = (orjson.loads(line) for line in own_log.read_bytes().splitlines() if b'"unhealthy"' in line)
-    return [Removal(one["data"]["host"], one["ts"]) for one in records if one["logger"] == "events"]
+    """Read from Caddy's own log, at level DEBUG, what its active check took out: it tells of that by an event only.
+
+    A change of the configuration ends the old one's checks, with the error "stopping apps", and Caddy calls their nodes
+    unhealthy too. That takes nobody out: the new configuration begins with all nodes healthy.
+    """
+    found: list[Removal] = []
+    ended: dict[str, bool] = {}
+    for line in own_log.read_bytes().splitlines():
+        if b'"HTTP request failed"' in line:
+            failed = orjson.loads(line)
+            ended[failed["host"]] = failed["error"].endswith(": stopping apps")
+        elif b'"unhealthy"' in line and (event := orjson.loads(line))["logger"] == "events":
+            host = event["data"]["host"]
+            if not ended.get(host, False):
+                found.append(Removal(host, event["ts"]))
+    return found
 
 
 class Fails:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench.incident import HEAD, MAX_FAILS, NODES, PASSIVE, ROWS, Figures, Mark, cells, figures, lines, measure
 from tests.bench.incident_nodes import ASKED, InferenceNode
-from tests.bench.incident_watch import Fails, Removal
+from tests.bench.incident_watch import Fails, Removal, found_down
 from tests.real.caddy import caddy, reverse_proxy, until
 from tests.real.clients import asking
 
@@ -61,6 +61,24 @@ def test_what_the_passive_check_takes_out_is_seen(tmp_path: Path) -> None:
     finally:
         node.stop()
     assert {one.upstream for one in watch.removals} == {node.address}
+
+
+def test_a_check_that_a_change_of_the_configuration_ends_takes_nobody_out(tmp_path: Path) -> None:
+    """Caddy calls its node unhealthy, as it does after a check that failed, but only the latter counts."""
+    failed = '{{"logger": "checks", "msg": "HTTP request failed", "host": "{}", "error": "Get \\"x\\": {}"}}\n'
+    event = '{{"ts": {}, "logger": "events", "msg": "event", "name": "unhealthy", "data": {{"host": "{}"}}}}\n'
+    log = tmp_path / "caddy.log"
+    log.write_text(
+        failed.format(WELL, "stopping apps")
+        + failed.format(SICK, "connection refused")
+        + event.format(1.5, WELL)
+        + event.format(2.5, SICK)
+        + failed.format(WELL, "connection refused")
+        + event.format(3.5, WELL)
+        + '{"logger": "other", "msg": "unhealthy"}\n'
+    )
+
+    assert found_down(log) == [Removal(SICK, 2.5), Removal(WELL, 3.5)]
 
 
 def test_a_removal_of_the_wedged_node_is_right_from_the_wedge_on() -> None:
