@@ -18,7 +18,6 @@ from tailhealth.core.model import (
     Carried,
     Command,
     Decision,
-    End,
     Idle,
     InFlight,
     Input,
@@ -32,13 +31,14 @@ from tailhealth.core.model import (
 )
 from tailhealth.core.order import Buffer, Event
 from tailhealth.core.orders import obey, reconfigure, resumed
+from tailhealth.core.plain import take_plain
 from tailhealth.core.pool import PoolState
 from tailhealth.core.registry import Registry
 from tailhealth.core.rules import Settings
 from tailhealth.core.strangers import Strangers
 from tailhealth.core.timers import Due, Timer, Timers
 
-_ACCESS, _ANSWERED = Origin.ACCESS, End.ANSWERED
+_ACCESS = Origin.ACCESS
 Control: TypeAlias = InFlight | Pools | Blind | Command | Reconfigured
 Observer: TypeAlias = Callable[[Attempt, str, str, Outcome], None]
 """Called with each judged attempt, its pool, its upstream and its outcome: for views and metrics."""
@@ -144,10 +144,16 @@ class Engine:
         """Act on everything due at or before `limit`: timers, then events, then other inputs of one moment."""
         controls = self._buffer.controls_until(limit)
         events = self._buffer.events_until(limit)
-        timers = self._timers
-        for event in events:
+        index = 0
+        while index < len(events):
+            if not self.join.active and self._observe is None:
+                index = self._take_plain(events, index, controls[0][0] if controls else inf)
+                if index == len(events):
+                    break
+            event = events[index]
+            index += 1
             ended = event.ended
-            if ended >= timers.next_at or (controls and ended > controls[0][0]):
+            if ended >= self._timers.next_at or (controls and ended > controls[0][0]):
                 self._catch_up(controls, ended)
             if ended < self.frontier:
                 self._late(event)
@@ -155,7 +161,7 @@ class Engine:
             self.frontier = ended
             if self.join.active or event.__class__ is not Attempt or event.origin is not _ACCESS:
                 self._event(event, ended)
-            elif self._observe is not None or not self._is_plain(event):
+            else:
                 self._attempt(event, ended, 1)
         for at, control in controls:
             self._run_timers(at)
@@ -163,6 +169,14 @@ class Engine:
         if limit < inf:
             self._run_timers(limit)
             self.frontier = max(self.frontier, limit)
+
+    def _take_plain(self, events: Sequence[Event], first: int, control_at: float) -> int:
+        """Take plain attempts up to the next timer or other input."""
+        stop = take_plain(self._registry, events, first, self.frontier, min(self._timers.next_at, control_at))
+        if stop > first:
+            self.attempts += stop - first
+            self.frontier = events[stop - 1].ended
+        return stop
 
     def _catch_up(self, controls: deque[tuple[float, Control]], until: float) -> None:
         """Act on what comes before an event that ended at `until`: timers of that moment, and inputs of an earlier one."""
@@ -222,30 +236,6 @@ class Engine:
         for pool, member in address.places:
             if not pool.is_split or pool.takes(attempt):
                 self._judge(pool, member, attempt, at)
-
-    def _is_plain(self, attempt: Attempt) -> bool:
-        """Take an attempt that is good whatever else is known and changes nothing but its window: nearly all are."""
-        place = self._registry.plain.get(attempt.upstream)
-        if place is None:
-            return False
-        pool, member = place
-        header = attempt.header
-        if (
-            header is None
-            or header >= pool.plain_below
-            or member.attentive
-            or attempt.status in pool.not_plain
-            or attempt.end is not _ANSWERED
-            or attempt.started < member.acted_at
-        ):
-            return False
-        self.attempts += 1
-        member.flights.ended += 1
-        member.window.add(attempt.ended)
-        member.totals.good += 1
-        if (attempt.duration or 0.0) >= pool.long_body:
-            pool.note_body(attempt, judge.GOOD)
-        return True
 
     def _judge(self, pool: PoolState, member: Member, attempt: Attempt, at: float) -> None:
         """Judge one attempt in one pool and let it count, unless it began before an action or while its upstream was out."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from tailhealth.core.model import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 REMEMBERED = 256
 """So many records are remembered: two loggers write one request close together."""
+_BATCHES = 3
 
 
 class Key(NamedTuple):
@@ -29,16 +30,17 @@ class Duplicates:
     def __init__(self) -> None:
         self.loggers: set[object] = set()
         """Names of the access loggers seen."""
-        self._recent: deque[Key | Attempt] = deque(maxlen=REMEMBERED)
+        self._recent: deque[Key] = deque(maxlen=REMEMBERED)
+        self._batches: deque[Sequence[Attempt]] = deque(maxlen=_BATCHES)
         self._by: dict[Key, object] = {}
 
     def is_single(self, loggers: Iterable[object]) -> bool:
         """Tell whether all these are the one access logger that was seen so far."""
         return len(self.loggers) == 1 and set(loggers) == self.loggers
 
-    def passed(self, attempts: Iterable[Attempt]) -> None:
-        """Remember attempts of the single logger."""
-        self._recent.extend(attempts)
+    def passed(self, attempts: Sequence[Attempt]) -> None:
+        """Remember attempts of the single logger. They are kept as they came: to copy each would cost more than to read it."""
+        self._batches.append(attempts)
 
     def is_one(self, key: Key, logger: object) -> bool:
         """Tell whether another logger wrote this request already; remember it otherwise."""
@@ -47,12 +49,13 @@ class Duplicates:
         if len(self.loggers) == 1:
             self._recent.append(key)
             return False
-        if self._recent:
+        if self._recent or self._batches:
             (single,) = self.loggers - {logger} if len(self.loggers) == 2 else (None,)  # noqa: PLR2004 - it has just become two
-            for one in self._recent:
-                earlier = Key(one.ended, one.client_port, one.uri, one.duration)
-                self._by[earlier] = single
+            for batch in self._batches:
+                self._recent.extend(Key(one.ended, one.client_port, one.uri, one.duration) for one in batch)
+            self._by.update(dict.fromkeys(self._recent, single))
             self._recent.clear()
+            self._batches.clear()
         if self._by.setdefault(key, logger) != logger:
             return True
         if len(self._by) > REMEMBERED:

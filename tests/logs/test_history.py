@@ -107,7 +107,9 @@ def test_files_that_follow_each_other_are_not_cut(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"".join(line(float(first + number), first + number, 900) for number in range(1000)))
     blocks = read(tmp_path / "a.log", tmp_path / "b.log")
 
-    assert [block.file for block in blocks] == [1] * 4 + [0] * 4
+    half = len(blocks) // 2
+    assert half > 3
+    assert [block.file for block in blocks] == [1] * half + [0] * half
     assert not any(block.together for block in blocks)
     assert numbers(blocks) == list(range(2000))
 
