@@ -136,6 +136,12 @@ class Member:
         elif outcome.kind is not None:
             (self.totals.bad if outcome.verdict is Verdict.BAD else self.totals.ignored)[outcome.kind] += by
 
+    def take_good(self, ends: list[float]) -> None:
+        """Take good outcomes that change nothing but the window, in the order of their ends, none before its newest."""
+        self.window.extend(ends)
+        self.flights.ended += len(ends)
+        self.totals.good += len(ends)
+
     def missed(self, attempt: Attempt, outcome: Outcome) -> Outcome:
         """Count an attempt that says nothing about the time now: it began while the upstream was out, or before that.
 

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from math import inf
-from operator import attrgetter
+from operator import attrgetter, lt
 from typing import Generic, TypeAlias, TypeVar
 
 from tailhealth.core.model import Aborted, Attempt
@@ -34,18 +34,15 @@ class Buffer(Generic[Control]):
         """
         fresh = list(events)
         ends = list(map(_ended, fresh))
-        if len(set(ends)) < len(ends):
+        if not all(map(lt, ends, ends[1:])):
             fresh.sort(key=_place)
-        elif ends != sorted(ends):
-            # Where no two ended together, the end alone decides, which is the cheaper key.
-            fresh.sort(key=_ended)
         waiting = self._events
         if waiting and fresh[0].ended <= waiting[-1].ended:
             first = bisect_left(waiting, fresh[0].ended, key=_ended)
             waiting[first:] = sorted(waiting[first:] + fresh, key=_place)
         else:
             waiting += fresh
-        newest: float = max(ends)
+        newest: float = fresh[-1].ended
         return newest
 
     def add_control(self, at: float, control: Control) -> None:

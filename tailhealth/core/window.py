@@ -11,7 +11,8 @@ from tailhealth.core.model import Kind
 
 KEPT = 64
 """So many newest outcomes are kept one by one; older ones, as far as `span` needs them, as counts per second."""
-_COMPACT_AT = 96
+_COMPACT_AT, _COMPACT_BAD_AT = 192, 96
+"""Tidied when so many are kept, or so many bad ones, which take more memory."""
 
 
 class Mark(NamedTuple):
@@ -104,7 +105,18 @@ class Window:
             self._marks.insert(place, mark)
         if mark is not None:
             self._bad += 1
-        if len(times) >= _COMPACT_AT:
+        if len(times) >= _COMPACT_AT or self._bad >= _COMPACT_BAD_AT:
+            self._compact()
+
+    def extend(self, ends: list[float]) -> None:
+        """Add good outcomes, in the order of their ends."""
+        if ends and self._times and ends[0] < self._times[-1]:
+            for ended in ends:
+                self.add(ended)
+            return
+        self._times += ends
+        self._marks += [None] * len(ends)
+        if len(self._times) >= _COMPACT_AT:
             self._compact()
 
     def take_back(self, ended: float, mark: Mark | None) -> bool:

@@ -12,6 +12,8 @@ from tailhealth.logs.order import AHEAD, DELAYED
 from tailhealth.logs.values import FIRST_EPOCH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tailhealth.logs.caddy_meaning import Meaning
     from tailhealth.logs.caddy_shape import Line
     from tailhealth.logs.reading import Event, Tally
@@ -42,9 +44,10 @@ class Plain:
         end: End | None
         answers, gave_up, live, below = ANSWERS, GAVE_UP, now is not None, False
         low, last = (FIRST_EPOCH if now is None else now - DELAYED), guard.reference(now)
-        begin, index, before = len(events), first, ends[first - 1] if first else -1
+        begin, before = len(events), ends[first - 1] if first else -1
+        lines = zip(records[first:] if first else records, ends[first:] if first else ends, strict=False)
         try:
-            for record in cast("list[Any]", records[first:] if first else records):
+            for record, stop in cast("Iterable[tuple[Any, int]]", lines):
                 ended, duration, request, own = record.time, record.request_time, record.request, record.response_time
                 header, status = record.header_time, record.status
                 client, upstream = request.client_ip or request.remote_ip, known[record.upstream]
@@ -59,7 +62,7 @@ class Plain:
                 if header.__class__ is float and header >= 0.0 and answers <= status < gave_up:
                     end, header, came, below = answered, header * header_scale, True, True
                 else:
-                    end = failed(record, block, before + 1, ends[index])
+                    end = failed(record, block, before + 1, stop)
                     came, below = header is not None, below or status < SERVER_ERROR
                     if end is None:
                         break
@@ -71,15 +74,14 @@ class Plain:
                     base + before + 1, None if own is UNSET else own * own_scale,
                 ))
                 # fmt: on
-                before = ends[index]
-                index += 1
+                before = stop
                 if not live:
                     last = ended
         except (TypeError, AttributeError, KeyError):
             # A value of another type than that of a plain line: it is read on its own.
             pass
         self._note(cast("list[Attempt]", events[begin:]), below=below)
-        return index
+        return first + len(events) - begin
 
     def _failed(self, record: Any, block: bytes, start: int, end: int) -> End | None:
         """Tell how an attempt ended whose line is plain but for its status or its missing header; None: look closer."""
