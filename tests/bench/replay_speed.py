@@ -40,6 +40,13 @@ def bare(path: Path, decoder: Any) -> int:
     return count
 
 
+def struct_of_replay() -> Any:
+    """Return the decoder that `replay` uses once it has seen a line whose duration is no whole number."""
+    shape = Shape(LogRules())
+    shape.durations_are_seconds()
+    return shape.decoder
+
+
 def replay(path: Path) -> int:
     """Decide about the file as the command does."""
     past = Past(Config(), [str(path)])
@@ -71,15 +78,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="replay against the bare decoding loop")
     parser.add_argument("--lines", type=int, default=300_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--failing", type=float, default=0.02, help="share of lines with a 500")
+    parser.add_argument("--failing", type=float, nargs="*", default=[0.0, 0.02], help="shares of lines with a 500")
     parser.add_argument("--kind", choices=list(KINDS), default="caddy", help="what is replayed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=options.failing))
         if options.kind == "caddy":
-            compared(caddy, Shape(LogRules()).decoder, options.lines, options.rounds)
+            for failing in options.failing:
+                caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=failing))
+                print(f"{failing:.0%} failing")
+                compared(caddy, struct_of_replay(), options.lines, options.rounds)
             return
-        path = write(Path(folder) / "other.jsonl", KINDS[options.kind](options.lines, failing=options.failing))
+        caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=options.failing[0]))
+        path = write(Path(folder) / "other.jsonl", KINDS[options.kind](options.lines, failing=options.failing[0]))
         took = [(timed(replay, caddy), timed(replay, path)) for _ in range(options.rounds)]
     first, second = (statistics.median(one) for one in zip(*took, strict=True))
     ratio = statistics.median(other / one for one, other in took)
