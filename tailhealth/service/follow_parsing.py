@@ -76,13 +76,10 @@ class FollowParsing:
         self._rules = config.settings().default.bad
         self._clock = clock
         self._steady = steady
-        self._parts = ExitStack()
-        self._state = None if state is None else self._parts.enter_context(FollowState(state))
-        try:
+        with ExitStack() as parts:
+            self._state = None if state is None else parts.enter_context(FollowState(state))
             resumed = Resumed({}, Kept(), None) if self._state is None else self._state.load()
-        except BaseException:
-            self._parts.close()
-            raise
+            self._parts = parts.pop_all()
         self._news = [] if resumed.warning is None else [resumed.warning]
         self._others = resumed.logs
         self._numbers = Numbers(resumed.kept.generations)

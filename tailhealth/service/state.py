@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -167,11 +168,11 @@ class State:
             raise StateError(f"{folder}: process {holder or 'unknown'} runs on this state directory: stop it first") from None
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-        try:
-            return cls(folder, lock)
-        except BaseException:
-            os.close(lock)
-            raise
+        with ExitStack() as held:
+            held.callback(os.close, lock)
+            opened = cls(folder, lock)
+            held.pop_all()
+        return opened
 
     def update(self, **changes: Any) -> None:
         """Replace fields of the contents, durably; nothing is written if nothing changes.
