@@ -78,6 +78,8 @@ class Place(msgspec.Struct, frozen=True):
     """Taking an upstream out removes it from the list (Caddy); False: it stays listed with `out` (nginx)."""
     logged: bool = True
     """Its server writes an access log."""
+    cuts_streams: bool = False
+    """A change closes upgraded connections (websockets) at once."""
     problem: str = ""
     """Why nothing of it can be changed: dynamic upstreams, weights that do not fit."""
     generation: str = ""

@@ -98,6 +98,7 @@ def place(handler: dict[str, Any], where: Where) -> Place:
         sticky=any(policy.get("policy") in STICKY for policy in policies(handler)),
         marks=tuple(raw["@id"] for raw in listed if str(raw.get("@id", "")).startswith(MARK)),
         logged=where.logged,
+        cuts_streams=not handler.get("stream_close_delay"),
         problem=problem,
     )
 

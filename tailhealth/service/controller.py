@@ -14,6 +14,7 @@ import msgspec
 
 from tailhealth.config import STDIN, Config
 from tailhealth.core.engine import Engine
+from tailhealth.core.judge import SWITCHING_PROTOCOLS
 from tailhealth.core.model import (
     Aborted,
     Attempt,
@@ -162,7 +163,7 @@ class Controller:
         self._waker.turn_to([path for path in self._logs.paths if path != STDIN])
         self._journal.resize(config.journal.max_bytes, config.journal.keep)
         table = config.proxy
-        rules = ApplyRules(table.coalesce, table.apply_interval, table.drift_poll)
+        rules = ApplyRules.of(table)
         self._worker.renamed(ConfiguredNames(config), rules, table.poll)
         for one in inputs:
             self._journal.input(one)
@@ -262,6 +263,8 @@ class Controller:
     def _observe(self, attempt: Attempt, pool: str, upstream: str, outcome: Outcome) -> None:
         """See each judged attempt: numbers for people, and a sign of drift where one began at an upstream that is out."""
         self._numbers.observe(attempt, pool, upstream, outcome)
+        if attempt.status == SWITCHING_PROTOCOLS:
+            self._worker.note_switched()
         if outcome.kind is Kind.WHILE_OUT and attempt.started > self._confirmed.get((pool, upstream), attempt.started):
             self._worker.look()
 

@@ -120,6 +120,10 @@ class Reconciler:
         """The wall clock was set by so many seconds."""
         self._schedule.shift(by)
 
+    def note_switched(self) -> None:
+        """An upgraded connection was seen: changes that close such are made less often."""
+        self._schedule.switched = True
+
     def note_aborted(self, at: float, count: int = 1) -> None:
         """Requests failed without an upstream: aborted, panicked, or answered 500 by the proxy itself (case 51)."""
         self._halts.note_failed(at, count)
@@ -172,6 +176,7 @@ class Reconciler:
         self._outputs = snapshot.outputs
         found = survey(snapshot.places, contents.kept, contents.owns, contents.retired)
         self._schedule.read(now)
+        self._schedule.cuts_streams = any(place.cuts_streams for place in snapshot.places)
         self._shared = shared_addresses(found.standings)
         before = members(self.groups) or contents.known_pools()
         self.groups = grouped(found.standings, self._naming)

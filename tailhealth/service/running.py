@@ -103,7 +103,7 @@ class Run:
         parts.callback(self.waker.close)
         proxy = proxy_of(config, self._state, dry_run=self._dry_run)
         table = config.proxy
-        rules = ApplyRules(table.coalesce, table.apply_interval, table.drift_poll)
+        rules = ApplyRules.of(table)
         self._reconciler = Reconciler(proxy, self._state, self._journal, rules, ConfiguredNames(config), dry_run=self._dry_run)
         self._worker = Worker(proxy, self._reconciler, poll=table.poll, clock=clock, wake=self.waker.wake)
         self.controller = Controller(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from math import inf
 
 import msgspec
+from msgspec import UNSET
+
+from tailhealth.config import Proxy
 
 LOOK_EVERY = 1.0
 """Seconds between two looks for drift, however many attempts ask for one."""
@@ -13,6 +16,9 @@ FIRST_RETRY, LONGEST_RETRY = 0.1, 60.0
 LIFTS_WAIT = 10
 """Lifting a limit waits for another change, at most this many times the pause between changes."""
 
+SWITCHED_INTERVAL = 30.0
+"""Each change closes websockets unless `stream_close_delay` is set: fewer changes, in seconds, where there are some."""
+
 
 class ApplyRules(msgspec.Struct, frozen=True):
     """Settings of `[proxy]`, in seconds."""
@@ -20,6 +26,14 @@ class ApplyRules(msgspec.Struct, frozen=True):
     coalesce: float = 0.25
     min_apply_interval: float = 2.0
     drift_poll: float = 60.0
+    switched_interval: float | None = None
+    """Least pause between changes where each one closes websockets, once some were seen; None: no other than usual."""
+
+    @classmethod
+    def of(cls, table: Proxy) -> ApplyRules:
+        """Return the settings of a `[proxy]` table; a pause that the operator chose is never made longer."""
+        chosen = table.min_apply_interval is not UNSET
+        return cls(table.coalesce, table.apply_interval, table.drift_poll, None if chosen else SWITCHED_INTERVAL)
 
 
 class Schedule:
@@ -27,6 +41,10 @@ class Schedule:
 
     def __init__(self, rules: ApplyRules) -> None:
         self.rules = rules
+        self.cuts_streams = False
+        """A change closes upgraded connections somewhere."""
+        self.switched = False
+        """Upgraded connections were seen."""
         self._wanted: float | None = None
         self._lifting: float | None = None
         self._looking = True
@@ -34,6 +52,12 @@ class Schedule:
         self._applied = -inf
         self._retry = -inf
         self._failures = 0
+
+    @property
+    def interval(self) -> float:
+        """The least pause between two changes, in seconds (DESIGN section 8, Caddy)."""
+        longer = self.rules.switched_interval if self.cuts_streams and self.switched else None
+        return max(self.rules.min_apply_interval, longer or 0.0)
 
     def want(self, at: float) -> None:
         """Something was desired at `at`."""
@@ -50,7 +74,7 @@ class Schedule:
         if self._looking:
             times.append(self._read + min(LOOK_EVERY, rules.drift_poll))
         if self._wanted is not None:
-            times.append(max(self._wanted + rules.coalesce, self._applied + rules.min_apply_interval))
+            times.append(max(self._wanted + rules.coalesce, self._applied + self.interval))
         if self._lifting is not None:
             times.append(self._lifts_at())
         return max(min(times), self._retry)
@@ -60,14 +84,14 @@ class Schedule:
         if not urgent:
             self._lifting = now if self._lifting is None else self._lifting
             return now >= self._lifts_at()
-        if now >= self._applied + self.rules.min_apply_interval:
+        if now >= self._applied + self.interval:
             return True
         self.want(now)
         return False
 
     def _lifts_at(self) -> float:
         since = -inf if self._lifting is None else self._lifting
-        return max(since + LIFTS_WAIT * self.rules.min_apply_interval, self._applied + self.rules.min_apply_interval)
+        return max(since + LIFTS_WAIT * self.rules.min_apply_interval, self._applied + self.interval)
 
     def read(self, now: float) -> None:
         """The proxy was read, and what was wanted is looked at."""

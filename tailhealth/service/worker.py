@@ -62,6 +62,7 @@ class Worker:
         self._told: tuple[dict[tuple[str, str], float], tuple[Condition, ...], Outputs] | None = None
         self._load: Load | None = None
         self._stopping = False
+        self._switched = False
         self._next_poll = clock()
         self._next_step = clock()
         self._thread = Thread(target=self._run, name="proxy", daemon=True)
@@ -96,6 +97,12 @@ class Worker:
     def note_aborted(self, at: float, count: int) -> None:
         """Hand over that requests failed without an upstream, the latest at `at`."""
         self.hand(lambda reconciler: reconciler.note_aborted(at, count))
+
+    def note_switched(self) -> None:
+        """Hand over, once, that an upgraded connection was seen."""
+        if not self._switched:
+            self._switched = True
+            self.hand(lambda reconciler: reconciler.note_switched())
 
     def look(self) -> None:
         """Look for drift now: something was seen that should not be."""

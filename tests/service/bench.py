@@ -28,7 +28,8 @@ class Bench:
         self.folder = folder
         self.state = State.open(folder)
         self.journal = Journal(folder / "journal.jsonl")
-        self.reconciler = Reconciler(self.caddy, self.state, self.journal, ApplyRules(), **options)
+        rules = options.pop("rules", ApplyRules())
+        self.reconciler = Reconciler(self.caddy, self.state, self.journal, rules, **options)
 
     def desire(self, upstream: str, state: UpstreamState, at: float, pool: str = POOL) -> None:
         """Desire something."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from tailhealth.service.pools import NamedPool
 from tailhealth.service.schedule import ApplyRules
 from tailhealth.service.state import State, Wish, Wished
 from tests.service.bench import LIMITED, OUT, POOL, SERVING, Bench
+from tests.service.fake_caddy import handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,3 +125,19 @@ def test_a_wish_is_shown_in_its_pool(bench: Bench) -> None:
     (group,) = bench.reconciler.groups
     assert group.standings[0].out == {"b:1"}
     assert msgspec.to_builtins(bench.step(112.0).conditions) == ()
+
+
+@pytest.mark.parametrize(("delay", "pause"), [({}, 30.0), ({"stream_close_delay": "5m"}, 2.0)])
+def test_websockets_make_changes_rarer(tmp_path: Path, delay: dict[str, Any], pause: float) -> None:
+    """Once an upgraded connection was seen, a handler without `stream_close_delay` is changed every thirty seconds at most."""
+    bench = Bench(tmp_path, handler("a:1", "b:1", "c:1", **delay), rules=ApplyRules(switched_interval=30.0))
+    try:
+        bench.step(100.0)
+        bench.reconciler.note_switched()
+        bench.desire("a:1", OUT, 110.0)
+        bench.step(110.25)
+        bench.desire("b:1", OUT, 111.0)
+
+        assert bench.step(111.25).next_at == pytest.approx(110.25 + pause, abs=0.01)
+    finally:
+        bench.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tailhealth.config import parse
 from tailhealth.service.schedule import LONGEST_RETRY, ApplyRules, Schedule
 
 
@@ -93,3 +94,26 @@ def test_what_only_people_can_mend_is_looked_at_slowly() -> None:
     one.hopeless(200.0)
     one.want(200.0)
     assert one.due() == 260.0
+
+
+@pytest.mark.parametrize(
+    ("cuts", "switched", "longer", "pause"),
+    [(True, True, 30.0, 30.0), (False, True, 30.0, 2.0), (True, False, 30.0, 2.0), (True, True, None, 2.0)],
+)
+def test_fewer_changes_where_each_one_closes_websockets(cuts: bool, switched: bool, longer: float | None, pause: float) -> None:
+    """Thirty seconds between changes where websockets were seen and would be closed, unless the operator chose the pause."""
+    one = Schedule(ApplyRules(switched_interval=longer))
+    one.cuts_streams, one.switched = cuts, switched
+    one.read(100.0)
+    one.applied(100.0)
+    one.want(101.0)
+
+    assert one.due() == 100.0 + pause
+    assert not one.may_apply(100.0 + pause - 0.1, urgent=True)
+    assert one.may_apply(100.0 + pause, urgent=True)
+
+
+def test_a_pause_that_the_operator_chose_stays() -> None:
+    """Only the default pause grows where websockets are seen."""
+    assert ApplyRules.of(parse(b"").proxy).switched_interval == 30.0
+    assert ApplyRules.of(parse(b'[proxy]\nmin_apply_interval = "5s"').proxy).switched_interval is None
