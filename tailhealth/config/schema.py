@@ -61,8 +61,8 @@ class Proxy(Table, frozen=True, kw_only=True):
     coalesce: Seconds = 0.25
     """Duration: changes that fall within it go in one apply. Default: "250ms". `0`: each at once."""
     min_apply_interval: Seconds | UnsetType = UNSET
-    """Least duration between two applies; each one reloads the proxy's configuration. Left out, it is longer (30 s) behind a Caddy
-    whose reloads would close websockets that were seen. Default: "2s", for nginx "10s"."""
+    """Least duration between two applies; each one reloads the proxy's configuration. Left out, it is 30 s behind a Caddy whose
+    reloads would close websockets that were seen. Default: "2s", for nginx "10s"."""
     include: dict[str, FilePath] = msgspec.field(default_factory=dict)
     """nginx: for each upstream block the include file that holds its `server` lines: `{chat = "/etc/nginx/chat.conf"}`.
     Default: none, and nothing is changed."""
