@@ -86,7 +86,8 @@ def test_a_wedged_node_leaves_and_comes_back(tmp_path: Path, nodes: list[Upstrea
         # Every request that any node saw came from the clients: not one from tailhealth.
         seen = [request for node in nodes for request in node.seen]
         assert {"/api/chat?token=secret"} == {request.path for request in seen}
-        assert len(seen) == sent
+        # Caddy may cut a request off that arrives in the moment of a reload: its client saw that, and no node may have.
+        assert sent - clients.seen["cut off"] <= len(seen) <= sent
         assert b"secret" not in controller.journal.read_bytes()
         assert decisions == controller.replay(proxy.access_log)
 
