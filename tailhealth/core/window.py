@@ -191,10 +191,6 @@ class Window:
             buckets.insert(place, (second, Counter()))
         return buckets[place][1]
 
-    def start(self, at: float) -> float:
-        """Return when the oldest outcome of the window as of `at` ended; infinity if it is empty."""
-        return self.seen(at).oldest
-
     def seen(self, at: float, stalled: int = 0) -> Seen:
         """Return what the window shows at `at`, with `stalled` bad outcomes dated now that are never stored."""
         first, end, edge = self._part(at, stalled)
