@@ -10,6 +10,7 @@ from operator import attrgetter
 from tailhealth.cli._scenes import BUSY, Watching
 from tailhealth.config import Config
 from tailhealth.core.model import Idle
+from tailhealth.core.order import one_by_one
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Event, LineReader, Tally
@@ -92,7 +93,7 @@ class Played:
 
     def _read(self) -> bool:
         """Read the next events; False at the end."""
-        batch = next((one for one in self._batches if one), None)
+        batch = next((one_by_one(one) for one in self._batches if one), None)
         if batch is None:
             return False
         self._waiting += batch

@@ -8,6 +8,7 @@ from math import inf
 from typing import TypeAlias
 
 from tailhealth.core import judge
+from tailhealth.core.bulk import Bulk
 from tailhealth.core.decide import Decider
 from tailhealth.core.join import Amended, Join
 from tailhealth.core.member import Member
@@ -29,7 +30,7 @@ from tailhealth.core.model import (
     Started,
     Stepped,
 )
-from tailhealth.core.order import Buffer, Event
+from tailhealth.core.order import Buffer, Entry, Event
 from tailhealth.core.orders import obey, reconfigure, resumed
 from tailhealth.core.plain import take_plain
 from tailhealth.core.pool import PoolState
@@ -106,7 +107,7 @@ class Engine:
                 self._take_control(one)
         return self.read(events)
 
-    def read(self, events: Sequence[Event]) -> list[Decision]:
+    def read(self, events: Sequence[Entry]) -> list[Decision]:
         """Take the events of log lines, and let time move as far as they show."""
         self._take_events(events)
         self._act_until(self.now - self.settings.lateness)
@@ -117,7 +118,7 @@ class Engine:
         self._act_until(self.now)
         return self._decider.take()
 
-    def _take_events(self, events: Sequence[Event]) -> None:
+    def _take_events(self, events: Sequence[Entry]) -> None:
         if events:
             self.now = max(self.now, self._buffer.add_events(events))
 
@@ -142,6 +143,7 @@ class Engine:
 
     def _act_until(self, limit: float) -> None:
         """Act on everything due at or before `limit`: timers, then events, then other inputs of one moment."""
+        limit = self._buffer.whole_until(limit)
         controls = self._buffer.controls_until(limit)
         events = self._buffer.events_until(limit)
         index = 0
@@ -151,6 +153,10 @@ class Engine:
                 if index == len(events):
                     break
             event = events[index]
+            if isinstance(event, Bulk):
+                # One of them may not be plain.
+                events[index : index + 1] = event.in_order()
+                continue
             index += 1
             ended = event.ended
             if ended >= self._timers.next_at or (controls and ended > controls[0][0]):
@@ -170,12 +176,11 @@ class Engine:
             self._run_timers(limit)
             self.frontier = max(self.frontier, limit)
 
-    def _take_plain(self, events: Sequence[Event], first: int, control_at: float) -> int:
+    def _take_plain(self, events: Sequence[Entry], first: int, control_at: float) -> int:
         """Take plain attempts up to the next timer or other input."""
-        stop = take_plain(self._registry, events, first, self.frontier, min(self._timers.next_at, control_at))
-        if stop > first:
-            self.attempts += stop - first
-            self.frontier = events[stop - 1].ended
+        until = min(self._timers.next_at, control_at)
+        stop, count, self.frontier = take_plain(self._registry, events, first, self.frontier, until)
+        self.attempts += count
         return stop
 
     def _catch_up(self, controls: deque[tuple[float, Control]], until: float) -> None:

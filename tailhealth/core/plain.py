@@ -8,32 +8,82 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tailhealth.core.bulk import Bulk
 from tailhealth.core.member import Member
 from tailhealth.core.model import Attempt, End, Origin
-from tailhealth.core.order import Event
+from tailhealth.core.order import Entry
 from tailhealth.core.registry import Place, Registry
 
 _ACCESS, _ANSWERED = Origin.ACCESS, End.ANSWERED
 
 
-def take_plain(registry: Registry, events: Sequence[Event], first: int, frontier: float, until: float) -> int:
-    """Take plain attempts from the event of index `first` on, as long as there are some.
+class Taken(NamedTuple):
+    """How far plain attempts were taken."""
+
+    stop: int
+    """Index of the first entry that is not plain, or not due yet."""
+    attempts: int
+    """How many attempts were taken."""
+    frontier: float
+    """Up to which time everything is judged now."""
+
+
+def take_plain(registry: Registry, entries: Sequence[Entry], first: int, frontier: float, until: float) -> Taken:
+    """Take plain attempts, as long as there are some.
 
     Args:
         registry: Where the upstreams are.
-        events: In order.
+        entries: In order.
         first: Index of the first one to look at.
         frontier: Up to which time everything is judged: what ended before is late, and not plain.
         until: When something else is due: what ended then or later is not taken.
-
-    Returns:
-        The index of the first event that is not plain, or not due yet.
     """
+    stop, count = first, 0
+    while stop < len(entries):
+        entry = entries[stop]
+        if isinstance(entry, Bulk):
+            if not _take_bulk(registry, entry, frontier, until):
+                break
+            stop, count, frontier = stop + 1, count + entry.count, entry.last
+        else:
+            begin, stop = stop, _take_singles(registry, entries, stop, frontier, until)
+            if stop == begin:
+                break
+            count, frontier = count + stop - begin, entries[stop - 1].ended
+    return Taken(stop, count, frontier)
+
+
+def _take_bulk(registry: Registry, bulk: Bulk, frontier: float, until: float) -> bool:
+    """Take a bulk if all its attempts are plain for certain; tell whether they were taken."""
+    if not frontier <= bulk.ended <= bulk.last < until:
+        return False
+    taken: list[tuple[Member, list[float]]] = []
+    for upstream, share in bulk.shares.items():
+        place = registry.plain.get(upstream)
+        if place is None:
+            return False
+        pool, member = place
+        if (
+            member.attentive
+            or share.header >= pool.plain_below
+            or share.duration >= pool.long_body
+            or share.ends[0] - share.duration < member.acted_at
+            or not pool.not_plain.isdisjoint(bulk.statuses)
+        ):
+            return False
+        taken.append((member, share.ends))
+    for member, ends in taken:
+        member.take_good(ends)
+    return True
+
+
+def _take_singles(registry: Registry, entries: Sequence[Entry], first: int, frontier: float, until: float) -> int:
+    """Take attempts that come by themselves; return the index of the first entry that is not plain."""
     runs: dict[str, _Run] = {}
-    last, stop = frontier, len(events)
+    last, stop = frontier, len(entries)
     for index in range(first, stop):
-        attempt = events[index]
-        if attempt.__class__ is not Attempt:
+        attempt = entries[index]
+        if not isinstance(attempt, Attempt):
             stop = index
             break
         ended, header, upstream = attempt.ended, attempt.header, attempt.upstream

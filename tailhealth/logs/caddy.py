@@ -12,26 +12,28 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tailhealth.logs import caddy_text
+from tailhealth.logs.caddy_decoded import Decoded, Where, ends_of
 from tailhealth.logs.caddy_kind import LineKind, kind_of
 from tailhealth.logs.caddy_meaning import Meaning
-from tailhealth.logs.caddy_plain import Plain
-from tailhealth.logs.caddy_record import Where
+from tailhealth.logs.caddy_plain import Plain, live_bounds, past_bounds
 from tailhealth.logs.caddy_shape import BUILT_IN
 from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE
-from tailhealth.logs.reading import Skip
+from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tailhealth.logs.caddy_shape import Line
-    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.plain import Part
+    from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
 BLOCK = 1 << 18
 """Bytes that are decoded at once."""
-CHECKED_LINES, CHECKED_EVERY = 500, 256
-"""The first lines of a file, and every so many-th after them, are searched for keys that stand twice or under other names.
+CHECKED_LINES, CHECKED_EVERY = 500, 512 * 1024
+"""The first lines of a file, and after them the line at every so many-th byte, are searched for keys that stand twice or under
+other names.
 
 Only the configuration puts a key there twice, so it does in every line. In lines that could be held against an upstream,
 status and duration are always searched; what can slip through for a moment after a reload is the duration of a good one.
@@ -41,7 +43,7 @@ PATIENCE = 8
 CLOSED = 0x7D
 
 
-class CaddyReader:
+class CaddyReader(LineReader):
     """Reads one file of a Caddy's lines, already unwrapped from envelopes.
 
     Args:
@@ -59,7 +61,7 @@ class CaddyReader:
         file: int,
         name: str,
         tally: Tally,
-        foreign: Callable[[bytes, int, float | None], list[Event]] | None = None,
+        foreign: Callable[[bytes, int, float | None], Sequence[Entry]] | None = None,
         *,
         near: float | None = None,
     ) -> None:
@@ -67,7 +69,8 @@ class CaddyReader:
         self._tally = tally
         self._meaning = meaning = Meaning(rules, file, tally, foreign, near)
         self._shape = meaning.shape
-        self._plain = Plain(file, meaning, tally)
+        self._file = file
+        self._plain: Plain | None = None
         self._lines = 0
         self._careful_only = self._shape.nested
         """Keys stand twice in this file, or inside objects: every line is parsed with care."""
@@ -77,25 +80,25 @@ class CaddyReader:
         """Offset of a line whose events are held back until its neighbour comes; None if there is none."""
         return self._meaning.filter.held.offset if self._meaning.filter.held is not None else None
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
-        events: list[Event] = []
+        entries: list[Entry] = []
         start = 0
         while start < len(block):
             end = block.rfind(b"\n", start, start + BLOCK) + 1 or block.find(b"\n", start) + 1 or len(block)
             if end - start > MAX_LINE:
-                events += self.read_line(block[start:end], offset + start, now)
+                entries += self.read_line(block[start:end], offset + start, now)
             else:
-                self._block(block[start:end], offset + start, now, events)
+                self._block(block[start:end], offset + start, now, entries)
             start = end
-        return events
+        return entries
 
-    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read one line, with or without its newline, that stands (or whose envelope stands) at `offset`."""
-        events: list[Event] = []
+        entries: list[Entry] = []
         self._count(1)
-        self._line(line, offset, now, events)
-        return events
+        self._line(line, offset, now, entries)
+        return entries
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""
@@ -105,32 +108,31 @@ class CaddyReader:
         self._lines += lines
         self._tally.lines += lines
 
-    def _block(self, block: bytes, offset: int, now: float | None, events: list[Event]) -> None:
+    def _block(self, block: bytes, offset: int, now: float | None, entries: list[Entry]) -> None:
         start = 0
         while start < len(block):
-            start += self._part(block[start:] if start else block, offset + start, now, events)
+            start += self._part(block[start:] if start else block, offset + start, now, entries)
 
-    def _part(self, block: bytes, offset: int, now: float | None, events: list[Event]) -> int:
+    def _part(self, block: bytes, offset: int, now: float | None, entries: list[Entry]) -> int:
         """Read lines until one teaches how the others are to be decoded; return the number of bytes read."""
-        ends = _ends(block)
-        records = None if self._careful_only else self._decode(block, ends)
-        if records is None:
+        decoded = None if self._careful_only else self._decode(block, offset)
+        if decoded is None:
             start = 0
-            for end in ends:
+            for end in ends_of(block):
                 self._count(1)
-                self._line(block[start:end], offset + start, now, events)
+                self._line(block[start:end], offset + start, now, entries)
                 start = end + 1
             return len(block)
-        odd = self._first_odd(block, ends)
-        done = self._take(records[:odd] if odd < len(ends) else records, block, ends, offset, now, events)
-        if done == odd < len(ends):
-            start = ends[odd - 1] + 1 if odd else 0
+        odd = self._first_odd(decoded)
+        done = self._take(decoded, odd, now, entries)
+        if done == odd < len(decoded.records):
+            line = decoded.where(odd)
             self._count(1)
-            self._line(block[start : ends[odd]], offset + start, now, events)
+            self._line(line.line, line.offset, now, entries)
             done += 1
-        return min(ends[done - 1] + 1, len(block))
+        return len(block) if done == len(decoded.records) else decoded.bounds(done)[0]
 
-    def _decode(self, block: bytes, ends: list[int]) -> list[Line] | None:
+    def _decode(self, block: bytes, offset: int) -> Decoded | None:
         """Decode a block; None where the decoder's records may not be the lines: they are read one by one then.
 
         By itself the decoder accepts an object over two lines, two objects in one, and drops blank lines.
@@ -139,53 +141,85 @@ class CaddyReader:
             records = self._shape.decoder.decode_lines(block)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
+        ends = ends_of(block)
         if len(records) != len(ends) or {block[end - 1] for end in ends} != {CLOSED}:
             return None
-        return records
+        return Decoded(records, block, offset, ends)
 
-    def _first_odd(self, block: bytes, ends: list[int]) -> int:
+    def _first_odd(self, decoded: Decoded) -> int:
         """Search the lines whose turn it is for keys that mislead the decoder; return the index of the first that has one."""
-        every = 1 if self._lines < CHECKED_LINES else CHECKED_EVERY
-        for index in range(-self._lines % every, len(ends), every):
-            if self._shape.is_odd(block[ends[index - 1] + 1 if index else 0 : ends[index]]):
-                return index
-        return len(ends)
+        count = len(decoded.records)
+        if self._lines < CHECKED_LINES:
+            odd = (index for index in range(count) if self._shape.is_odd(decoded.where(index).line))
+            return next(odd, count)
+        block, offset = decoded.block, decoded.offset
+        for place in range(-offset % CHECKED_EVERY, len(block), CHECKED_EVERY):
+            start = block.rfind(b"\n", 0, place) + 1
+            end = block.find(b"\n", place)
+            if self._shape.is_odd(block[start:] if end < 0 else block[start:end]):
+                return block.count(b"\n", 0, start)
+        return count
 
-    def _take(  # noqa: PLR0917 - one block, in the loop's own words
-        self, records: list[Line], block: bytes, ends: list[int], base: int, now: float | None, events: list[Event]
-    ) -> int:
-        """Take records: plain good attempts of one logger in a loop of their own, the others each by itself.
+    def _take(self, decoded: Decoded, stop: int, now: float | None, entries: list[Entry]) -> int:
+        """Take records: plain attempts of one logger in a loop of their own, the others each by itself.
 
         Returns:
             The number of lines taken: fewer than there are if one taught that the others are to be decoded anew.
         """
-        decoder, loggers = self._shape.decoder, {record.logger for record in records}
-        fast = self._shape.in_seconds and self._meaning.twice.is_single(loggers)
-        index, patience = 0, 0
-        while index < len(records) and self._shape.decoder is decoder:
+        decoder, index, patience = self._shape.decoder, 0, 0
+        while index < stop and self._shape.decoder is decoder:
             first = index
-            if fast and not patience:
-                index = self._plain.read(records, block, ends, index, base, now, events)
+            plain = self._plain_now() if patience == 0 else None
+            if plain is not None:
+                index = self._take_plain(plain, decoded, index, stop, now, entries)
                 # Where one is not plain, the next ones often are not either.
                 patience = PATIENCE if index == first else 0
             else:
                 patience = max(0, patience - 1)
-            if index < len(records):
-                start = ends[index - 1] + 1 if index else 0
-                self._record(records[index], Where(block[start : ends[index]], base + start), now, events)
+            if index < stop:
+                self._count(1)
+                self._record(decoded.records[index], decoded.where(index), now, entries)
                 index += 1
-            self._count(index - first)
         return index
 
-    def _record(self, record: Line, where: Where, now: float | None, events: list[Event]) -> None:
+    def _take_plain(  # noqa: PLR0917 - a part of one block
+        self, plain: Plain, decoded: Decoded, first: int, stop: int, now: float | None, entries: list[Entry]
+    ) -> int:
+        """Take plain records; return the index of the first that is not."""
+        held = self._meaning.filter.held is not None
+        if held and now is not None:
+            # What waits for its neighbour must hear of it before anything else is read.
+            return first
+        bounds = past_bounds(self._meaning.filter.reference(None)) if now is None else live_bounds(now)
+        parts: list[Part] = []
+        index = plain.read(decoded, first, stop, bounds, parts)
+        for part in parts:
+            self._meaning.plain(part)
+            entries.append(part.entry)
+        self._count(index - first)
+        return index
+
+    def _plain_now(self) -> Plain | None:
+        """Return the loop for plain lines, as they are to be read now; None while too little is known of them."""
+        meaning, shape = self._meaning, self._shape
+        if not shape.in_seconds or not meaning.twice.is_single:
+            return None
+        if self._plain is None or self._plain.decoder is not shape.decoder:
+            header, own = (meaning.records.scale(field, shape.names) for field in ("header_time", "response_time"))
+            (logger,) = meaning.twice.loggers
+            if header is not None:
+                self._plain = Plain(shape, logger, meaning.records.addresses.known, header, own, self._file)
+        return self._plain
+
+    def _record(self, record: Line, where: Where, now: float | None, entries: list[Entry]) -> None:
         """Take one record that the decoder made of a line, unless it can't be trusted with it."""
         if self._shape.is_misread(record, where.line):
-            self._line(where.line, where.offset, now, events)
+            self._line(where.line, where.offset, now, entries)
         else:
             self._shape.confirm(record)
-            self._meaning.take(record, where, now, events)
+            self._meaning.take(record, where, now, entries)
 
-    def _line(self, line: bytes, offset: int, now: float | None, events: list[Event]) -> None:
+    def _line(self, line: bytes, offset: int, now: float | None, entries: list[Entry]) -> None:
         """Parse one line with care."""
         if len(line) > MAX_LINE:
             self._tally.skip(Skip.OVERSIZED, line)
@@ -199,14 +233,14 @@ class CaddyReader:
                 self._tally.skip(Skip.INVALID_JSON, raw)
                 return
             self._tally.hints["console_format"] = hint("console_format")
-            self._meaning.take(self._shape.line(members), Where(raw, offset), now, events)
+            self._meaning.take(self._shape.line(members), Where(raw, offset), now, entries)
             return
         try:
-            self._object(caddy_text.members_of(raw, repeated=self._shape.is_repeated(raw)), offset, now, events)
+            self._object(caddy_text.members_of(raw, repeated=self._shape.is_repeated(raw)), offset, now, entries)
         except ValueError:
-            self._pieces(raw, offset, now, events)
+            self._pieces(raw, offset, now, entries)
 
-    def _pieces(self, raw: bytes, offset: int, now: float | None, events: list[Event]) -> None:
+    def _pieces(self, raw: bytes, offset: int, now: float | None, entries: list[Entry]) -> None:
         """Take what can be saved of a line that is not one object."""
         found = list(caddy_text.pieces(raw))
         if all(isinstance(piece, caddy_text.Torn) for piece in found):
@@ -216,9 +250,9 @@ class CaddyReader:
             if isinstance(piece, caddy_text.Torn):
                 self._tally.skip(Skip.TORN, piece.raw)
             else:
-                self._object(piece, offset + piece.start, now, events)
+                self._object(piece, offset + piece.start, now, entries)
 
-    def _object(self, found: caddy_text.Found, offset: int, now: float | None, events: list[Event]) -> None:
+    def _object(self, found: caddy_text.Found, offset: int, now: float | None, entries: list[Entry]) -> None:
         """Take one object of a line: of a key of Caddy's own that stands twice the first is Caddy's."""
         members = found.members
         kind = kind_of(self._shape.line(members))
@@ -230,17 +264,4 @@ class CaddyReader:
             members = {**members, **{key: found.first[key] for key in own}}
             self._tally.hints["duplicate_keys"] = hint("duplicate_keys")
             self._careful_only = True
-        self._meaning.take(self._shape.line(members), Where(found.raw, offset), now, events)
-
-
-def _ends(block: bytes) -> list[int]:
-    """Return where the lines of a block end: at their newlines, the last perhaps without one."""
-    ends: list[int] = []
-    find, append = block.find, ends.append
-    at = find(b"\n")
-    while at >= 0:
-        append(at)
-        at = find(b"\n", at + 1)
-    if not ends or ends[-1] + 1 < len(block):
-        append(len(block))
-    return ends
+        self._meaning.take(self._shape.line(members), Where(found.raw, offset), now, entries)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from tailhealth.logs.caddy_fields import optional
 from tailhealth.logs.caddy_kind import HANDLED, LineKind, kind_of
-from tailhealth.logs.caddy_record import Records, Where
+from tailhealth.logs.caddy_record import Records
 from tailhealth.logs.caddy_shape import Request, Shape
 from tailhealth.logs.caddy_signs import Signs
 from tailhealth.logs.caddy_twice import Duplicates, Key
@@ -18,10 +18,12 @@ from tailhealth.logs.reading import EXAMPLE_BYTES, Skip
 from tailhealth.logs.values import NoYearError, parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from tailhealth.logs.caddy_decoded import Where
     from tailhealth.logs.caddy_shape import Line
-    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.plain import Part
+    from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
 UNAVAILABLE = 503
@@ -47,7 +49,7 @@ class Meaning:
         rules: LogRules,
         file: int,
         tally: Tally,
-        foreign: Callable[[bytes, int, float | None], list[Event]] | None,
+        foreign: Callable[[bytes, int, float | None], Sequence[Entry]] | None,
         near: float | None,
     ) -> None:
         self.shape = Shape(rules)
@@ -67,7 +69,15 @@ class Meaning:
             self._tally.hints["unit_unknown"] = hint("unit_unknown")
         return self.filter.finish()
 
-    def take(self, line: Line, where: Where, now: float | None, events: list[Event]) -> None:
+    def plain(self, part: Part) -> None:
+        """Count plain attempts of the one logger."""
+        self.filter.last = part.last
+        self._tally.records += part.size
+        self._tally.attempts += part.size
+        self.twice.passed(part)
+        self.signs.plain(part)
+
+    def take(self, line: Line, where: Where, now: float | None, events: list[Entry]) -> None:
         """Count a line and hand on what it tells."""
         kind = kind_of(line)
         if kind is LineKind.FOREIGN and self._foreign is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -16,6 +16,7 @@ from tailhealth.logs.hints import hint
 from tailhealth.logs.values import UNITS, seconds
 
 if TYPE_CHECKING:
+    from tailhealth.logs.caddy_decoded import Where
     from tailhealth.logs.caddy_shape import Line, Text
     from tailhealth.logs.reading import Tally
     from tailhealth.logs.rules import LogRules
@@ -194,10 +195,3 @@ class Records:
             return None
         unit = self._unit(field, names)
         return seconds(value, unit) if unit is not None else self.unit.seconds(value)
-
-
-class Where(NamedTuple):
-    """A line as it stands in its file."""
-
-    line: bytes
-    offset: int

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from tailhealth.core.bulk import Bulk
 from tailhealth.logs.caddy_fields import retried
 from tailhealth.logs.hints import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tailhealth.core.model import Attempt
     from tailhealth.logs.caddy_shape import Line
+    from tailhealth.logs.plain import Part
     from tailhealth.logs.reading import Tally
 
 ENOUGH = 20
@@ -75,16 +76,16 @@ class Signs:
             if not self.header_key and not self.roundtrips and self._without_header >= ENOUGH:
                 self._tally.hints["no_header_time"] = hint("no_header_time")
 
-    def plain(self, attempts: list[Attempt], *, below_500: bool) -> None:
-        """Take attempts whose records have all that is recommended; `below_500`: some have a status below 500."""
+    def plain(self, part: Part) -> None:
+        """Take records that have all that is recommended."""
         self.upstream_key = self.header_key = True
-        self.below_500 |= below_500
-        self._records += len(attempts)
+        self.below_500 |= part.below_500
+        self._records += part.size
         if self._from is None:
-            self._from = attempts[0].ended
+            self._from = part.first
         if self._times is not None:
-            self.times([attempt.ended for attempt in attempts])
-        self._ask_level(attempts[-1].ended)
+            self.times(part.entry.ends if isinstance(part.entry, Bulk) else (part.entry.ended,))
+        self._ask_level(part.last)
 
     def _ask_level(self, at: float) -> None:
         if (

@@ -6,13 +6,13 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailhealth.core.model import Attempt
+from tailhealth.core.order import one_by_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from tailhealth.logs.plain import Part
 
 REMEMBERED = 256
 """So many records are remembered: two loggers write one request close together."""
-_BATCHES = 3
 
 
 class Key(NamedTuple):
@@ -31,16 +31,21 @@ class Duplicates:
         self.loggers: set[object] = set()
         """Names of the access loggers seen."""
         self._recent: deque[Key] = deque(maxlen=REMEMBERED)
-        self._batches: deque[Sequence[Attempt]] = deque(maxlen=_BATCHES)
+        self._passed: deque[Part] = deque()
+        self._passed_count = 0
         self._by: dict[Key, object] = {}
 
-    def is_single(self, loggers: Iterable[object]) -> bool:
-        """Tell whether all these are the one access logger that was seen so far."""
-        return len(self.loggers) == 1 and set(loggers) == self.loggers
+    @property
+    def is_single(self) -> bool:
+        """Tell whether one access logger was seen so far."""
+        return len(self.loggers) == 1
 
-    def passed(self, attempts: Sequence[Attempt]) -> None:
-        """Remember attempts of the single logger. They are kept as they came: to copy each would cost more than to read it."""
-        self._batches.append(attempts)
+    def passed(self, part: Part) -> None:
+        """Remember what the single logger wrote, as it came: to look at each record would cost more than to read it."""
+        self._passed.append(part)
+        self._passed_count += part.size
+        while self._passed_count - self._passed[0].size >= REMEMBERED:
+            self._passed_count -= self._passed.popleft().size
 
     def is_one(self, key: Key, logger: object) -> bool:
         """Tell whether another logger wrote this request already; remember it otherwise."""
@@ -49,13 +54,14 @@ class Duplicates:
         if len(self.loggers) == 1:
             self._recent.append(key)
             return False
-        if self._recent or self._batches:
+        if self._recent or self._passed:
             (single,) = self.loggers - {logger} if len(self.loggers) == 2 else (None,)  # noqa: PLR2004 - it has just become two
-            for batch in self._batches:
-                self._recent.extend(Key(one.ended, one.client_port, one.uri, one.duration) for one in batch)
+            attempts = (one for one in one_by_one(part.entry for part in self._passed) if isinstance(one, Attempt))
+            self._recent.extend(Key(one.ended, one.client_port, one.uri, one.duration) for one in attempts)
             self._by.update(dict.fromkeys(self._recent, single))
             self._recent.clear()
-            self._batches.clear()
+            self._passed.clear()
+            self._passed_count = 0
         if self._by.setdefault(key, logger) != logger:
             return True
         if len(self._by) > REMEMBERED:

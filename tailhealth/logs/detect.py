@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tailhealth.core.order import one_by_one
 from tailhealth.logs.caddy_text import strip
 from tailhealth.logs.envelope import LOST
 from tailhealth.logs.hints import hint
 from tailhealth.logs.mixed import Mixed
+from tailhealth.logs.reading import LineReader
 from tailhealth.logs.sniff import proxy_of
 from tailhealth.logs.unwrap import Unwrapping, open_one
 
 if TYPE_CHECKING:
-    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
     from tailhealth.logs.sniff import Proxy
 
@@ -38,7 +40,7 @@ def open_reader(rules: LogRules, file: int, name: str, tally: Tally, near: float
     return Detecting(rules, file, name, tally, near)
 
 
-class Detecting:
+class Detecting(LineReader):
     """Holds the first lines of a file until one tells what the file is, then reads on with the reader for it."""
 
     def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, near: float | None = None) -> None:
@@ -61,7 +63,7 @@ class Detecting:
             return self._reader.held
         return self._first[0][0] if self._first else None
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
         start = 0
         while self._reader is None and start < len(block):
@@ -77,14 +79,14 @@ class Detecting:
             return []
         events = self._release(self._reader, now)
         if start < len(block):
-            events += self._reader.feed(block[start:] if start else block, offset + start, now)
+            events += self._reader.read(block[start:] if start else block, offset + start, now)
         return events
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back, and say if there was no access record."""
         if self._reader is None:
             self._reader = self._plain(None)
-        events = self._release(self._reader, None) + self._reader.finish()
+        events = one_by_one(self._release(self._reader, None)) + self._reader.finish()
         if self._tally.lines >= FEW_LINES and not self._tally.records and not self._tally.attempts:
             self._tally.hints["no_records"] = hint("no_records", lines=self._tally.lines)
         return events
@@ -108,10 +110,10 @@ class Detecting:
     def _proxy(self, told: Proxy | None) -> Proxy:
         return self._rules.format if self._rules.format != "auto" else told or "caddy"
 
-    def _release(self, reader: Mixed | Unwrapping, now: float | None) -> list[Event]:
+    def _release(self, reader: Mixed | Unwrapping, now: float | None) -> list[Entry]:
         """Feed what was held to the reader at last."""
-        events: list[Event] = []
+        events: list[Entry] = []
         for offset, line in self._first:
-            events += reader.feed(line, offset, now)
+            events += reader.read(line, offset, now)
         self._first.clear()
         return events

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 from tailhealth.logs.caddy import CaddyReader
 from tailhealth.logs.nginx import NginxReader
+from tailhealth.logs.reading import LineReader
 from tailhealth.logs.sniff import Proxy, quick
 
 if TYPE_CHECKING:
-    from tailhealth.logs.reading import Event, Tally
+    from collections.abc import Sequence
+
+    from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
 _CADDY_REQUEST = b'"request":{'
 
 
-class Mixed:
+class Mixed(LineReader):
     """Reads a file whose lines have no envelopes, or have lost theirs.
 
     Args:
@@ -39,13 +42,13 @@ class Mixed:
         waiting = [held for held in (self._caddy.held, self._nginx.held) if held is not None]
         return min(waiting, default=None)
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
         if self._first == "caddy":
-            return self._caddy.feed(block, offset, now)
+            return self._caddy.read(block, offset, now)
         if self._alone or _CADDY_REQUEST not in block:
-            return self._nginx.feed(block, offset, now)
-        events: list[Event] = []
+            return self._nginx.read(block, offset, now)
+        events: list[Entry] = []
         for line in _lines(block):
             # Line by line as the block would be: how a file is split makes no difference.
             read = self.read_line if _CADDY_REQUEST in line else self._nginx.read_line
@@ -53,7 +56,7 @@ class Mixed:
             offset += len(line)
         return events
 
-    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read one line that stands (or whose envelope stands) at `offset`."""
         proxy = self._first if self._alone else quick(line) or self._first
         return (self._caddy if proxy == "caddy" else self._nginx).read_line(line, offset, now)
@@ -62,7 +65,7 @@ class Mixed:
         """The file has ended: hand on what was held back."""
         return self._caddy.finish() + self._nginx.finish()
 
-    def _from_caddy(self, line: bytes, offset: int, now: float | None) -> list[Event]:
+    def _from_caddy(self, line: bytes, offset: int, now: float | None) -> Sequence[Entry]:
         return self._nginx.read_line(line, offset, now)
 
 

@@ -15,9 +15,11 @@ from tailhealth.logs.nginx_lists import Lists
 from tailhealth.logs.nginx_plain import Block, Plain
 from tailhealth.logs.nginx_time import Times
 from tailhealth.logs.order import FutureFilter
-from tailhealth.logs.reading import Event, Skip, Tally
+from tailhealth.logs.reading import Entry, Event, LineReader, Skip, Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tailhealth.logs.nginx_shape import Row, Shape
     from tailhealth.logs.rules import LogRules
 
@@ -29,7 +31,7 @@ BLANKS = b" \t\r\n\x00"
 """What may stand around a record and is no part of it; NULs are the hole that a truncated file begins with."""
 
 
-class NginxReader:
+class NginxReader(LineReader):
     """Reads one file of an nginx's lines, already unwrapped from envelopes.
 
     Args:
@@ -60,28 +62,28 @@ class NginxReader:
         offsets = [one.offset for one in (held, gathered) if one is not None]
         return min(offsets, default=None)
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
         self._now = now
-        events: list[Event] = []
+        entries: list[Entry] = []
         if block:
             ends = _ends(block)
             self._tally.lines += len(ends)
-            self._block(block, ends, offset, events)
-        return events
+            self._block(block, ends, offset, entries)
+        return entries
 
-    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read_line(self, line: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read one line, with or without its newline, that stands (or whose envelope stands) at `offset`."""
         self._now = now
         self._tally.lines += 1
-        return self._line(line, offset)
+        return list(self._line(line, offset))
 
     def finish(self) -> list[Event]:
         """Hand on what waited for a next line, and give up a record that was never completed."""
         self._give_up()
         return self._filter.finish()
 
-    def _block(self, block: bytes, ends: list[int], offset: int, events: list[Event]) -> None:
+    def _block(self, block: bytes, ends: list[int], offset: int, events: list[Entry]) -> None:
         shape = self._shapes[0] if self._shapes and self._gathered is None else None
         rows = shape.rows(block, ends) if shape is not None else None
         if shape is not None and rows is not None:
@@ -99,12 +101,12 @@ class NginxReader:
             self._block(block[: ends[middle - 1] + 1], ends[:middle], offset, events)
             self._rest(block, ends, middle, offset, events)
 
-    def _rest(self, block: bytes, ends: list[int], first: int, offset: int, events: list[Event]) -> None:
+    def _rest(self, block: bytes, ends: list[int], first: int, offset: int, events: list[Entry]) -> None:
         """Read a block from one of its lines on."""
         start = ends[first - 1] + 1
         self._block(block[start:], [end - start for end in ends[first:]], offset + start, events)
 
-    def _rows(self, block: Block, text: bytes, events: list[Event]) -> int:
+    def _rows(self, block: Block, text: bytes, events: list[Entry]) -> int:
         """Take the rows of a block; return the index of the line from which on the rest is of another shape."""
         done = 0
         while done < len(block.ends) and self._shapes[0] is block.shape:
@@ -115,7 +117,7 @@ class NginxReader:
                 done += 1
         return done
 
-    def _line(self, line: bytes, offset: int) -> list[Event]:
+    def _line(self, line: bytes, offset: int) -> Sequence[Entry]:
         """Read one physical line."""
         text = line.strip(BLANKS)
         gathered = self._gathered
@@ -135,7 +137,7 @@ class NginxReader:
             self._tally.skip(Skip.TORN, self._gathered.text)
             self._gathered = None
 
-    def _record(self, text: bytes, offset: int) -> list[Event]:
+    def _record(self, text: bytes, offset: int) -> Sequence[Entry]:
         """Read the text of one record, in one of the shapes known or with care."""
         for index, shape in enumerate(self._shapes):
             ends = (len(text),)
@@ -143,9 +145,9 @@ class NginxReader:
             if rows is not None:
                 if index:
                     self._shapes.insert(0, self._shapes.pop(index))
-                events: list[Event] = []
-                self._rows(Block(shape, rows, ends, offset), text, events)
-                return events
+                entries: list[Entry] = []
+                self._rows(Block(shape, rows, ends, offset), text, entries)
+                return entries
         return self._with_care(text, offset)
 
     def _row(self, row: Row, text: bytes, offset: int) -> list[Event]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tailhealth.logs.nginx_lists import Lists
     from tailhealth.logs.nginx_shape import Shape
     from tailhealth.logs.nginx_time import Times
-    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.reading import Entry, Tally
 
 KEPT = 1000
 """So many different answers are remembered."""
@@ -58,7 +58,7 @@ class Plain:
         self._answers: dict[Any, Response] = {}
         """What lines told of their answers, by the words that told it: there are few."""
 
-    def take(self, block: Block, first: int, now: float | None, events: list[Event]) -> int:
+    def take(self, block: Block, first: int, now: float | None, events: list[Entry]) -> int:
         """Take the rows of a block from index `first` on; return the index of the first that is not plain."""
         if not self._lists.seconds_only:
             return first
@@ -79,7 +79,7 @@ class Plain:
         answer = self._answers[told(row)] = response_of(row)
         return answer
 
-    def _take(self, block: Block, first: int, now: float | None, events: list[Event]) -> None:
+    def _take(self, block: Block, first: int, now: float | None, events: list[Entry]) -> None:
         lone, when, keep, file = self._lists.lone, self._times.read, events.append, self._file
         access, cut, answered = Origin.ACCESS, End.CUT, End.ANSWERED
         answers = self._answers

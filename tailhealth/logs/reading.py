@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from tailhealth.core.model import Aborted, Attempt
+from tailhealth.core.order import Entry, Event, one_by_one
 
-Event: TypeAlias = Attempt | Aborted
+__all__ = ["Entry", "Event", "LineReader", "Skip", "Tally"]
 
 EXAMPLE_BYTES = 300
 """How much of an unreadable line is kept, in memory only, to show what it looked like."""
@@ -55,8 +55,8 @@ class Tally:
 class LineReader(Protocol):
     """Turns the bytes of one file into events. Keeps what it needs between blocks; feeding any split gives the same events."""
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
-        """Read whole lines.
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
+        """Read whole lines. Plain attempts may come in bulks.
 
         Args:
             block: Bytes that end with a newline, or at the end of a finished file.
@@ -65,6 +65,10 @@ class LineReader(Protocol):
                 that a time lies in the future.
         """
         ...
+
+    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+        """Read whole lines; every event comes by itself."""
+        return one_by_one(self.read(block, offset, now))
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""

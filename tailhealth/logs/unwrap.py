@@ -12,10 +12,10 @@ from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE
 from tailhealth.logs.mixed import Mixed
 from tailhealth.logs.nginx_names import ALIASES
-from tailhealth.logs.reading import Skip
+from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:
-    from tailhealth.logs.reading import Event, Tally
+    from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
     from tailhealth.logs.sniff import Proxy
 
@@ -23,7 +23,7 @@ _STREAMS = 16
 """Lines of so many streams may be split over several envelopes at once."""
 
 
-class Unwrapping:
+class Unwrapping(LineReader):
     """Takes the envelope off each line and hands what it holds to the proxies' readers.
 
     Args:
@@ -55,9 +55,9 @@ class Unwrapping:
             waiting.append(self._inner.held)
         return min(waiting, default=None)
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
-        events: list[Event] = []
+        events: list[Entry] = []
         start = 0
         while start < len(block):
             end = block.find(b"\n", start) + 1 or len(block)
@@ -72,7 +72,7 @@ class Unwrapping:
         self._parts.clear()
         return self._inner.finish()
 
-    def _line(self, line: bytes, offset: int, now: float | None) -> list[Event]:
+    def _line(self, line: bytes, offset: int, now: float | None) -> list[Entry]:
         if len(line) > MAX_LINE:
             return self._skipped(Skip.OVERSIZED, line)
         held = self._opened(line, now)
@@ -137,7 +137,7 @@ class Unwrapping:
             return text
         return text[:-1].rstrip() + (b"" if text[:-1].rstrip().endswith((b"{", b",")) else b",") + b'"ts":%.6f}' % at
 
-    def _skipped(self, reason: Skip, line: bytes) -> list[Event]:
+    def _skipped(self, reason: Skip, line: bytes) -> list[Entry]:
         self._tally.lines += 1
         self._tally.skip(reason, line)
         return []

@@ -12,10 +12,10 @@ from tailhealth.config import Config
 from tailhealth.core.join import Amended, Join
 from tailhealth.core.judge import judge
 from tailhealth.core.model import Attempt, End, Kind, Origin, Outcome
-from tailhealth.core.order import Buffer
+from tailhealth.core.order import Buffer, Entry, Event, one_by_one
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import History, open_history
-from tailhealth.logs.reading import Event, LineReader, Skip, Tally
+from tailhealth.logs.reading import LineReader, Skip, Tally
 from tailhealth.logs.stream import Progress
 from tailhealth.logs.times import line_time
 from tailhealth.service.inputs import last_change, log_rules
@@ -37,7 +37,7 @@ class Parsed(NamedTuple):
     """Number of its line in the file, from 1; None where lines were sorted and can't be counted."""
 
 
-class Numbered:
+class Numbered(LineReader):
     """A reader that also counts its lines.
 
     Args:
@@ -55,7 +55,7 @@ class Numbered:
         self._end = 0
         self._is_sorted = False
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Entry]:
         """Read whole lines; see `LineReader`."""
         self._is_sorted |= offset < self._end
         if offset > self._end:
@@ -66,7 +66,7 @@ class Numbered:
         self._blocks.append((starts, self._next))
         self._next += len(starts)
         self._end = offset + len(block)
-        return self._reader.feed(block, offset, now)
+        return list(self._reader.feed(block, offset, now))
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""
@@ -138,15 +138,15 @@ class Parsing:
         self._readers[file] = Numbered(reader, self.history)
         return self._readers[file]
 
-    def _ordered(self, groups: Iterable[list[Event]]) -> Iterator[Event]:
+    def _ordered(self, groups: Iterable[list[Entry]]) -> Iterator[Event]:
         """Put events in order of time as far as `lateness` allows, as the engine does."""
         buffer: Buffer[None] = Buffer()
         newest = -inf
         for events in groups:
             if events:
                 newest = max(newest, buffer.add_events(events))
-                yield from buffer.events_until(newest - self._lateness)
-        yield from buffer.events_until(inf)
+                yield from one_by_one(buffer.events_until(newest - self._lateness))
+        yield from one_by_one(buffer.events_until(inf))
 
     def _joined(self, events: Iterable[Event]) -> Iterator[Parsed]:
         """Hand on each attempt once. One that a round-trip line told of waits for what its request's end may add."""

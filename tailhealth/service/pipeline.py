@@ -13,14 +13,15 @@ from operator import attrgetter
 
 from tailhealth.core.engine import Engine, Observer
 from tailhealth.core.model import Decision, Idle, Input, Pools, Started
+from tailhealth.core.order import one_by_one
 from tailhealth.core.rules import Settings
 from tailhealth.logs.history import Block
-from tailhealth.logs.reading import Event, LineReader
+from tailhealth.logs.reading import Entry, Event, LineReader
 
 _ended = attrgetter("ended")
 
 
-def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReader]) -> Iterator[list[Event]]:
+def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReader]) -> Iterator[list[Entry]]:
     """Read blocks and hand on their events in batches, no batch holding what should precede an earlier one.
 
     Blocks of several files come in groups that belong together (see `logs.history.History`).
@@ -30,18 +31,18 @@ def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReade
         open_reader: Opens the reader of a file by its index and name.
     """
     readers: dict[int, LineReader] = {}
-    events: list[Event] = []
+    entries: list[Entry] = []
     for block in blocks:
         reader = readers.get(block.file)
         if reader is None:
             reader = readers[block.file] = open_reader(block.file, block.path)
-        events += reader.feed(block.data, block.offset)
+        entries += reader.read(block.data, block.offset)
         if not block.together:
-            yield events
-            events = []
+            yield entries
+            entries = []
     for reader in readers.values():
-        events += reader.finish()
-    yield events
+        entries += reader.finish()
+    yield entries
 
 
 class Run:
@@ -95,15 +96,15 @@ class Replay:
         if pools is not None and not runs:
             self.engine.feed([pools])
 
-    def decisions(self, batches: Iterable[list[Event]]) -> Iterator[Decision]:
+    def decisions(self, batches: Iterable[Sequence[Entry]]) -> Iterator[Decision]:
         """Judge events in order and hand on each decision as it is taken."""
         for batch in batches:
             yield from self.read(batch)
         yield from self.finish()
 
-    def read(self, batch: list[Event]) -> Iterable[Decision]:
+    def read(self, batch: Sequence[Entry]) -> Iterable[Decision]:
         """Judge the events of one batch; return the decisions that follow. Take them all before the next batch."""
-        return self._read_by_journal(batch) if self._follows_journal else self.engine.read(batch)
+        return self._read_by_journal(one_by_one(batch)) if self._follows_journal else self.engine.read(batch)
 
     def finish(self) -> Iterable[Decision]:
         """The logs have ended: return the decisions that remain."""

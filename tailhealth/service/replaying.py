@@ -13,7 +13,7 @@ from tailhealth.core.model import Decision, Pool, PoolMember, Pools
 from tailhealth.core.rules import Settings
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
-from tailhealth.logs.reading import Event, LineReader, Tally
+from tailhealth.logs.reading import Entry, LineReader, Tally
 from tailhealth.logs.stream import Progress
 from tailhealth.logs.times import line_time
 from tailhealth.service.inputs import last_change, log_rules
@@ -82,7 +82,7 @@ class Past:
             LogError: A log can't be read any more.
         """
         try:
-            yield from self.replay.decisions(self._noted(batches(self.history, self._open)))
+            yield from self.replay.decisions(self.batches())
         finally:
             self.history.close()
 
@@ -96,7 +96,7 @@ class Past:
         """
         replays = [self.replay, *self.others]
         try:
-            for batch in self._noted(batches(self.history, self._open)):
+            for batch in self.batches():
                 for index, replay in enumerate(replays):
                     yield from ((index, decision) for decision in replay.read(batch))
             for index, replay in enumerate(replays):
@@ -104,11 +104,12 @@ class Past:
         finally:
             self.history.close()
 
-    def _noted(self, groups: Iterator[list[Event]]) -> Iterator[list[Event]]:
-        for events in groups:
-            if events and events[0].ended < self.started_at:
-                self.started_at = events[0].ended
-            yield events
+    def batches(self) -> Iterator[list[Entry]]:
+        """Read the lines once and hand on what they tell, in the batches in which it is to be judged. Raises LogError."""
+        for entries in batches(self.history, self._open):
+            if entries and entries[0].ended < self.started_at:
+                self.started_at = entries[0].ended
+            yield entries
 
     def _open(self, file: int, path: str) -> LineReader:
         return open_reader(log_rules(self._config.log_for(path)), file, path, self.tally, last_change(path))

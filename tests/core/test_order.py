@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailhealth.core.model import Action, Reason, Verb
-from tailhealth.core.order import Buffer
+from tailhealth.core.order import Buffer, one_by_one
 from tailhealth.core.rules import GuardRules
 from tests.core.harness import Story, attempt, clock, rules
 
@@ -22,7 +22,7 @@ def test_events_come_by_end_file_and_offset(keys: list[tuple[int, int, int]], da
     for portion in (events[:cut], events[cut:]):
         if portion:
             buffer.add_events(portion)
-    released = buffer.events_until(2.0) + buffer.events_until(9.0)
+    released = one_by_one(buffer.events_until(2.0) + buffer.events_until(9.0))
 
     assert sorted(keys) == [(int(one.ended), one.file, one.offset) for one in released]
     assert buffer.is_empty()

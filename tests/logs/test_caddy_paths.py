@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tailhealth.core.order import one_by_one
 from tailhealth.logs.caddy import CaddyReader
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.reading import Event, LineReader, Tally
@@ -149,7 +150,7 @@ def test_the_loop_takes_plain_lines() -> None:
     assert counted + 95 == blocks.records
     offset, single = 0, list[Event]()
     for each in made:
-        single += other.read_line(each, offset)
+        single += one_by_one(other.read_line(each, offset))
         offset += len(each)
 
     assert outcome(other, singles, single) == outcome(one, blocks, events)

@@ -29,7 +29,7 @@ from tailhealth.core.model import (
 )
 from tailhealth.core.rules import EjectRules, GuardRules, PoolRules, Settings, WindowRules
 from tailhealth.logs.history import Block
-from tailhealth.logs.reading import Event
+from tailhealth.logs.reading import Event, LineReader
 from tailhealth.service.pipeline import Replay, batches, runs_of
 from tests.core.harness import attempt, pool, silent
 
@@ -223,14 +223,14 @@ def test_other_rules_stay_other_rules() -> None:
     assert decided(Replay(strict, runs=runs_of(journal)), lines) == []
 
 
-class Lines:
+class Lines(LineReader):
     """A reader that makes one attempt of each byte, and holds the last one back."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._held: list[Any] = []
 
-    def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Any]:
+    def read(self, block: bytes, offset: int, now: float | None = None) -> list[Any]:
         """Read."""
         del offset, now
         events = [*self._held, *(attempt("a:1", float(byte), file=self._file) for byte in block)]

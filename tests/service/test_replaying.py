@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from tailhealth.config import Config, load, parse
+from tailhealth.core.bulk import Bulk
 from tailhealth.core.model import Decision
+from tailhealth.core.order import one_by_one
 from tailhealth.core.view import view
 from tailhealth.service.replaying import Past, Rules, configured_pools
+from tests.bench.lines import caddy_lines, write
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples/a-wedged-node"
 LOG = str(SAMPLE / "access.jsonl")
@@ -53,3 +57,16 @@ def test_other_rules_replace_those_of_the_configuration() -> None:
     past = Past(Config(), [LOG], settings=parse(OTHER).settings())
 
     assert list(past.decisions()) == alone(parse(OTHER), None)[0]
+
+
+@pytest.mark.parametrize("failing", [0.0, 0.02, 1.0])
+def test_attempts_in_bulk_lead_where_single_ones_lead(tmp_path: Path, failing: float) -> None:
+    """Plain attempts are summed up by the readers: decisions, windows and totals are those of the attempts one by one."""
+    log = write(tmp_path / "access.jsonl", caddy_lines(3000, failing=failing, rate=20.0))
+    past, single = Past(Config(), [str(log)]), Past(Config(), [str(log)])
+    groups = list(single.batches())
+    assert any(isinstance(entry, Bulk) for group in groups for entry in group) is (failing < 1.0)
+
+    assert list(past.decisions()) == list(single.replay.decisions(map(one_by_one, groups)))
+    assert view(past.replay.engine, inf) == view(single.replay.engine, inf)
+    assert (past.tally, past.replay.engine.attempts) == (single.tally, 3000)
