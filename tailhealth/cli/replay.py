@@ -18,6 +18,7 @@ from tailhealth.cli._zone import local_zone
 from tailhealth.config import Config
 from tailhealth.core.model import Decision
 from tailhealth.core.view import View, view
+from tailhealth.logs.helpers import cores
 from tailhealth.logs.stream import LogError
 from tailhealth.service.inputs import log_rules
 from tailhealth.service.journal import JournalError
@@ -81,7 +82,14 @@ def command(
 
 def _replay(config: Config, logs: tuple[str, ...], journal: Path | None, page: Page | None, *, as_json: bool) -> Past:
     with ExitStack() as stack:
-        past = Past(config, logs, journal=journal, observe=None if page is None else page.observe, progress=Bar(stack))
+        past = Past(
+            config,
+            logs,
+            journal=journal,
+            observe=None if page is None else page.observe,
+            progress=Bar(stack),
+            processes=cores(),
+        )
         decisions = []
         for decision in past.decisions():
             decisions.append(decision)
@@ -113,7 +121,7 @@ def _compare(policies: tuple[Policy, Policy], logs: tuple[str, ...], journal: Pa
     missed = Missed(settings[0]) if judge_differently(*settings) else None
     rules = Rules(settings[1], configured_pools(policies[1].config), None if missed is None else missed.observe)
     with ExitStack() as stack:
-        past = Past(policies[0].config, logs, journal=journal, others=[rules], progress=Bar(stack))
+        past = Past(policies[0].config, logs, journal=journal, others=[rules], progress=Bar(stack), processes=cores())
         for index, decision in past.compared():
             taken[index].append(decision)
     first = Side(policies[0].name, _view(past.replay), taken[0])

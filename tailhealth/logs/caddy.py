@@ -9,38 +9,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tailhealth.logs import caddy_text
-from tailhealth.logs.caddy_decoded import Decoded, Where, ends_of
+from tailhealth.logs.caddy_decoded import Decoded, Where, decode, ends_of, first_odd
 from tailhealth.logs.caddy_kind import LineKind, kind_of
 from tailhealth.logs.caddy_meaning import Meaning
 from tailhealth.logs.caddy_plain import Plain, live_bounds, past_bounds
 from tailhealth.logs.caddy_shape import BUILT_IN
+from tailhealth.logs.caddy_terms import CaddyTerms, Outlining
 from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE
+from tailhealth.logs.order import AHEAD
+from tailhealth.logs.outline import Gap
 from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tailhealth.logs.caddy_shape import Line
+    from tailhealth.logs.outline import Load, Outline
     from tailhealth.logs.plain import Part
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
 BLOCK = 1 << 18
 """Bytes that are decoded at once."""
-CHECKED_LINES, CHECKED_EVERY = 500, 512 * 1024
-"""The first lines of a file, and after them the line at every so many-th byte, are searched for keys that stand twice or under
-other names.
-
-Only the configuration puts a key there twice, so it does in every line. In lines that could be held against an upstream,
-status and duration are always searched; what can slip through for a moment after a reload is the duration of a good one.
-"""
+CHECKED_LINES = 500
+"""So many first lines of a file are all searched for keys that stand twice or under other names; see `CHECKED_EVERY`."""
 PATIENCE = 8
 """So many records are taken one by one before the loop for plain ones is tried again."""
-CLOSED = 0x7D
 
 
 class CaddyReader(LineReader):
@@ -71,6 +67,7 @@ class CaddyReader(LineReader):
         self._shape = meaning.shape
         self._file = file
         self._plain: Plain | None = None
+        self._outlining = Outlining(rules)
         self._lines = 0
         self._careful_only = self._shape.nested
         """Keys stand twice in this file, or inside objects: every line is parsed with care."""
@@ -115,7 +112,7 @@ class CaddyReader(LineReader):
 
     def _part(self, block: bytes, offset: int, now: float | None, entries: list[Entry]) -> int:
         """Read lines until one teaches how the others are to be decoded; return the number of bytes read."""
-        decoded = None if self._careful_only else self._decode(block, offset)
+        decoded = None if self._careful_only else decode(self._shape.decoder, block, offset)
         if decoded is None:
             start = 0
             for end in ends_of(block):
@@ -132,33 +129,11 @@ class CaddyReader(LineReader):
             done += 1
         return len(block) if done == len(decoded.records) else decoded.bounds(done)[0]
 
-    def _decode(self, block: bytes, offset: int) -> Decoded | None:
-        """Decode a block; None where the decoder's records may not be the lines: they are read one by one then.
-
-        By itself the decoder accepts an object over two lines, two objects in one, and drops blank lines.
-        """
-        try:
-            records = self._shape.decoder.decode_lines(block)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        ends = ends_of(block)
-        if len(records) != len(ends) or {block[end - 1] for end in ends} != {CLOSED}:
-            return None
-        return Decoded(records, block, offset, ends)
-
     def _first_odd(self, decoded: Decoded) -> int:
-        """Search the lines whose turn it is for keys that mislead the decoder; return the index of the first that has one."""
+        if self._lines >= CHECKED_LINES:
+            return first_odd(self._shape, decoded)
         count = len(decoded.records)
-        if self._lines < CHECKED_LINES:
-            odd = (index for index in range(count) if self._shape.is_odd(decoded.where(index).line))
-            return next(odd, count)
-        block, offset = decoded.block, decoded.offset
-        for place in range(-offset % CHECKED_EVERY, len(block), CHECKED_EVERY):
-            start = block.rfind(b"\n", 0, place) + 1
-            end = block.find(b"\n", place)
-            if self._shape.is_odd(block[start:] if end < 0 else block[start:end]):
-                return block.count(b"\n", 0, start)
-        return count
+        return next((index for index in range(count) if self._shape.is_odd(decoded.where(index).line)), count)
 
     def _take(self, decoded: Decoded, stop: int, now: float | None, entries: list[Entry]) -> int:
         """Take records: plain attempts of one logger in a loop of their own, the others each by itself.
@@ -186,18 +161,45 @@ class CaddyReader(LineReader):
         self, plain: Plain, decoded: Decoded, first: int, stop: int, now: float | None, entries: list[Entry]
     ) -> int:
         """Take plain records; return the index of the first that is not."""
-        held = self._meaning.filter.held is not None
-        if held and now is not None:
+        if self._meaning.filter.held is not None:
             # What waits for its neighbour must hear of it before anything else is read.
             return first
         bounds = past_bounds(self._meaning.filter.reference(None)) if now is None else live_bounds(now)
         parts: list[Part] = []
         index = plain.read(decoded, first, stop, bounds, parts)
-        for part in parts:
-            self._meaning.plain(part)
-            entries.append(part.entry)
-        self._count(index - first)
+        entries.extend(map(self._taken, parts))
         return index
+
+    def _taken(self, part: Part) -> Entry:
+        self._count(part.size)
+        self._meaning.plain(part)
+        return part.entry
+
+    @property
+    def terms(self) -> CaddyTerms | None:
+        """See `LineReader`."""
+        plain = self._plain_now()
+        if plain is None or self._careful_only or self._lines < CHECKED_LINES:
+            return None
+        return self._outlining.terms(plain)
+
+    def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
+        """See `LineReader`."""
+        entries: list[Entry] = []
+        for stretch in outline.stretches:
+            plain = self._plain_now()
+            if (
+                isinstance(stretch, Gap)
+                or plain is None
+                or self._careful_only
+                or self._meaning.filter.held is not None
+                or not self._outlining.holds(serial, plain)
+                or not stretch.first - self._meaning.filter.reference(None) <= AHEAD
+            ):
+                entries += self.read(load(stretch.start, stretch.end), stretch.start)
+            else:
+                entries.append(self._taken(self._outlining.part(plain, stretch, load)))
+        return entries
 
     def _plain_now(self) -> Plain | None:
         """Return the loop for plain lines, as they are to be read now; None while too little is known of them."""

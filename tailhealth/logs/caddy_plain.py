@@ -110,9 +110,9 @@ class Plain:
             if not in_order:
                 share.ends.sort()
         addresses = {spelling: cast("str", self.known[spelling]) for spelling in shares}
-        make = partial(self._attempts, decoded, first, first + count, addresses)
+        make = partial(self.attempts, decoded, first, first + count, addresses)
         bulk = Bulk(_by_address(shares, addresses), frozenset(statuses), self.file, make)
-        return Part(bulk, count, records[0].time, records[count - 1].time, below_500=True)
+        return Part(bulk, count, records[0].time, records[count - 1].time, below_500=True, in_order=in_order)
 
     def _sum_up(self, records: list[Any], bounds: Bounds, shares: dict[Any, Share], statuses: set[int]) -> tuple[int, bool]:
         """Read answered attempts into shares by the upstream's spelling; tell how many there are, and if they are in order."""
@@ -158,7 +158,7 @@ class Plain:
             pass
         return count, in_order
 
-    def _attempts(self, decoded: Decoded, first: int, stop: int, addresses: Mapping[str, str]) -> list[Attempt]:
+    def attempts(self, decoded: Decoded, first: int, stop: int, addresses: Mapping[str, str]) -> list[Attempt]:
         """Make the attempts of records that were read as a bulk."""
         scale, own_scale, file = self.header_scale, self.own_scale, self.file
         answered, access = End.ANSWERED, Origin.ACCESS

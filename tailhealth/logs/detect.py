@@ -17,6 +17,7 @@ from tailhealth.logs.sniff import proxy_of
 from tailhealth.logs.unwrap import Unwrapping, open_one
 
 if TYPE_CHECKING:
+    from tailhealth.logs.outline import Load, Outline, Terms
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
     from tailhealth.logs.sniff import Proxy
@@ -81,6 +82,15 @@ class Detecting(LineReader):
         if start < len(block):
             events += self._reader.read(block[start:] if start else block, offset + start, now)
         return events
+
+    @property
+    def terms(self) -> Terms | None:
+        """See `LineReader`."""
+        return None if self._reader is None else self._reader.terms
+
+    def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
+        """See `LineReader`."""
+        return super().take(outline, serial, load) if self._reader is None else self._reader.take(outline, serial, load)
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back, and say if there was no access record."""

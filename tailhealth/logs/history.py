@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import BinaryIO, NamedTuple
 
+from tailhealth.logs.ahead import Ahead, Outlined
 from tailhealth.logs.lines import MAX_LINE, Piece
 from tailhealth.logs.past import STDIN, Past, found_paths, without_copies
 from tailhealth.logs.start import TimeOf
@@ -27,6 +28,8 @@ class Block(NamedTuple):
     together: bool = False
     """Lines of other files of the same time follow in the next block. Only after the last of such blocks may time move on:
     put the events of all of them in order before they go to the engine."""
+    outlined: Outlined | None = None
+    """What another process found out about the lines; `data` is empty then."""
 
 
 def open_history(
@@ -36,6 +39,7 @@ def open_history(
     stdin: BinaryIO | None = None,
     progress: Progress | None = None,
     max_line: int = MAX_LINE,
+    ahead: Ahead | None = None,
 ) -> History:
     """Open logs of the past: plain files, .gz and .zst by their first bytes, folders of rolled files, `-` for standard input.
 
@@ -49,6 +53,7 @@ def open_history(
         stdin: What `-` means; by default the process's standard input.
         progress: Told of bytes read and bytes in all.
         max_line: Longest line in bytes; longer ones are dropped and counted.
+        ahead: Outlines plain files in other processes; it is closed with the history.
 
     Raises:
         LogError: A path is missing, can't be read, or is a folder without a file.
@@ -75,8 +80,10 @@ def open_history(
     for index, past in enumerate(pasts):
         past.file = index
         meter.expect(past.stream.size)
+        if ahead is not None:
+            ahead.expect(past.stream.size)
     meter.telling = True
-    return History(pasts, time_of, notes)
+    return History(pasts, time_of, notes, ahead)
 
 
 class History:
@@ -89,13 +96,14 @@ class History:
     Where one file ends before the next begins, blocks are passed on whole, at the cost of one look at a time per block.
     """
 
-    def __init__(self, pasts: list[Past], time_of: TimeOf, notes: list[str]) -> None:
+    def __init__(self, pasts: list[Past], time_of: TimeOf, notes: list[str], ahead: Ahead | None) -> None:
         self.paths = tuple(past.stream.path for past in pasts)
         """The files that are read; the index is `Block.file`."""
         self.notes = notes
         """What could not be read, in sentences: grows while reading."""
         self._pasts = pasts
         self._time_of = time_of
+        self._ahead = ahead
 
     @property
     def oversized(self) -> int:
@@ -112,10 +120,10 @@ class History:
         running: list[_Cursor] = []
         while waiting or running:
             if not running:
-                running = [_Cursor(waiting.pop(0), self._time_of)]
+                running = [_Cursor(waiting.pop(0), self._time_of, self._ahead)]
             horizon = None if len(running) == 1 and not waiting else min(cursor.last for cursor in running)
             while horizon is not None and waiting and waiting[0].first <= horizon:
-                running.append(_Cursor(waiting.pop(0), self._time_of))
+                running.append(_Cursor(waiting.pop(0), self._time_of, self._ahead))
                 horizon = min(cursor.last for cursor in running)
             running.sort(key=lambda cursor: cursor.past.file)
             group = [block for cursor in running if (block := cursor.take(horizon)) is not None]
@@ -126,6 +134,8 @@ class History:
 
     def close(self) -> None:
         """Let all files go."""
+        if self._ahead is not None:
+            self._ahead.close()
         for past in self._pasts:
             past.stream.close()
 
@@ -140,11 +150,11 @@ class History:
 class _Cursor:
     """A file in reading: its next block."""
 
-    def __init__(self, past: Past, time_of: TimeOf) -> None:
+    def __init__(self, past: Past, time_of: TimeOf, ahead: Ahead | None) -> None:
         self.past = past
-        self.piece: Piece | None = None
+        self.piece: Piece | Outlined | None = None
         self._time_of = time_of
-        self._pieces = past.pieces()
+        self._pieces = past.pieces(ahead)
         self._last: float | None = None
         self._next()
 
@@ -165,18 +175,24 @@ class _Cursor:
         if horizon is None or self.last <= horizon:
             self._next()
             return self._block(piece)
-        cut = _first_after(piece.data, horizon, self._time_of)
+        data = piece.data
+        cut = _first_after(data, horizon, self._time_of)
         if cut == 0:
             return None
-        self.piece = Piece(piece.offset + cut, piece.data[cut:])
-        return self._block(Piece(piece.offset, piece.data[:cut]))
+        if isinstance(piece, Outlined):
+            before, self.piece = piece.cut(data, cut, horizon)
+            return self._block(before)
+        self.piece = Piece(piece.offset + cut, data[cut:])
+        return self._block(Piece(piece.offset, data[:cut]))
 
     def _next(self) -> None:
         self.piece = next(self._pieces, None)
         self._last = None
 
-    def _block(self, piece: Piece) -> Block:
+    def _block(self, piece: Piece | Outlined) -> Block:
         past = self.past
+        if isinstance(piece, Outlined):
+            return Block(b"", piece.offset, past.file, past.stream.path, past.log, outlined=piece)
         return Block(piece.data, piece.offset, past.file, past.stream.path, past.log)
 
 

@@ -55,6 +55,16 @@ class LineCutter:
         """No torn line is held and none is being dropped."""
         return not self._held and not self._dropping
 
+    @property
+    def is_dropping(self) -> bool:
+        """The rest of a line that is too long is being dropped."""
+        return self._dropping
+
+    def jump(self, offset: int) -> None:
+        """Go on at another line start; a torn line that is held is forgotten."""
+        self._held.clear()
+        self._start = self.position = offset
+
     def feed(self, data: bytes) -> list[Piece]:
         """Take the next bytes of the file and return the lines that are whole now, in order."""
         pieces: list[Piece] = []

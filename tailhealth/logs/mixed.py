@@ -12,6 +12,7 @@ from tailhealth.logs.sniff import Proxy, quick
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tailhealth.logs.outline import Load, Outline, Terms
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
@@ -60,6 +61,15 @@ class Mixed(LineReader):
         """Read one line that stands (or whose envelope stands) at `offset`."""
         proxy = self._first if self._alone else quick(line) or self._first
         return (self._caddy if proxy == "caddy" else self._nginx).read_line(line, offset, now)
+
+    @property
+    def terms(self) -> Terms | None:
+        """See `LineReader`."""
+        return self._caddy.terms if self._first == "caddy" else None
+
+    def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
+        """See `LineReader`."""
+        return self._caddy.take(outline, serial, load) if self._first == "caddy" else super().take(outline, serial, load)
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""

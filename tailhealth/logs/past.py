@@ -7,6 +7,7 @@ from itertools import chain
 from math import inf
 from pathlib import Path
 
+from tailhealth.logs.ahead import Ahead, Outlined
 from tailhealth.logs.generation import HEAD_BYTES, digest, head_of
 from tailhealth.logs.lines import Piece
 from tailhealth.logs.newest_first import is_newest_first, oldest_line_first
@@ -56,12 +57,13 @@ class Past:
             self.fingerprint = digest(head_of(first.data[:HEAD_BYTES]) or first.data)
             self.first = self._oldest() if is_newest_first(first, self._time_of) else self._first()
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, ahead: Ahead | None) -> Iterator[Piece | Outlined]:
         """The lines, oldest first. Raises LogError."""
         if self._sorted is not None:
             return self._sorted
-        blocks = self.stream.blocks()
-        return oldest_line_first(blocks, self._time_of) if self._newest_first else blocks
+        if self._newest_first:
+            return oldest_line_first(self.stream.blocks(), self._time_of)
+        return self.stream.blocks() if ahead is None else ahead.pieces(self.stream, self.file)
 
     def _first(self) -> float:
         return next(self._times(self.stream.ahead(_LOOKED_AT)), -inf)

@@ -20,3 +20,5 @@ class Part(NamedTuple):
     """Time of the last line."""
     below_500: bool
     """Some have a status below 500."""
+    in_order: bool = True
+    """No line is earlier than the one before it."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tailhealth.core.order import Entry, Event, one_by_one
+
+if TYPE_CHECKING:
+    from tailhealth.logs.outline import Load, Outline, Terms
 
 __all__ = ["Entry", "Event", "LineReader", "Skip", "Tally"]
 
@@ -69,6 +72,25 @@ class LineReader(Protocol):
     def feed(self, block: bytes, offset: int, now: float | None = None) -> list[Event]:
         """Read whole lines; every event comes by itself."""
         return one_by_one(self.read(block, offset, now))
+
+    @property
+    def terms(self) -> Terms | None:
+        """On which terms plain lines are read now; None while other processes can't outline them."""
+        return None
+
+    def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
+        """Read whole lines that another process has outlined.
+
+        Args:
+            outline: What it found out.
+            serial: Of the terms on which it did.
+            load: Reads the bytes of the file.
+
+        Raises:
+            LogError: They can't be read any more.
+        """
+        del serial
+        return self.read(load(outline.offset, outline.end), outline.offset)
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""

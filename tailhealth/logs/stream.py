@@ -73,8 +73,10 @@ class Stream:
         self._given = file
         self._file = file
         self._meter = meter
-        self._max_line = max_line
+        self.max_line = max_line
         self._read = 0
+        self._is_behind = False
+        """The cutter stands at the beginning of a torn line whose bytes were passed over."""
         self._unpacker: Unpacker | None = None
         self._ready: list[Piece] = []
         self._ended = False
@@ -108,7 +110,7 @@ class Stream:
             self._file = None
         self._meter.add(-self._read)
         self._read = 0
-        self.cutter = LineCutter(0, self._max_line)
+        self.cutter = LineCutter(0, self.max_line)
         self._unpacker, self._ready, self._ended, self.note = None, [], False, None
 
     def close(self) -> None:
@@ -127,6 +129,54 @@ class Stream:
                 return
             yield self._ready.pop(0)
 
+    @property
+    def position(self) -> int:
+        """So many bytes of a plain file are done with."""
+        return self._read
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode of the file. Raises LogError."""
+        found = os.fstat(self._opened().fileno())
+        return found.st_dev, found.st_ino
+
+    def duplicate(self) -> int:
+        """Return another descriptor of the file, to be closed on its own. Raises LogError."""
+        return os.dup(self._opened().fileno())
+
+    def can_jump(self, size: int) -> bool:
+        """Tell whether the next `size` bytes may be passed over: those of a plain file, and all before them handed on."""
+        return (
+            self.size is not None
+            and self._unpacker is None
+            and not self._ready
+            and not self.cutter.is_dropping
+            and 0 < self._read <= self.size - size
+            and self._read % BLOCK == 0
+        )
+
+    def jump(self, line: int, position: int) -> None:
+        """Pass over everything up to `position`, where a line is torn that begins at `line`."""
+        self._meter.add(position - self._read)
+        self._read = position
+        self.cutter.jump(line)
+        self._is_behind = True
+
+    def blocks_until(self, position: int) -> Iterator[Piece]:
+        """Whole lines up to about a position. Raises LogError."""
+        while self._read < position and not self._ended:
+            self._read_on()
+            while self._ready:
+                yield self._ready.pop(0)
+
+    def _catch_up(self) -> None:
+        """Give the cutter the torn line that was passed over, and read on behind it."""
+        if self._is_behind:
+            self._is_behind = False
+            descriptor = self._opened().fileno()
+            self._ready += self.cutter.feed(os.pread(descriptor, self._read - self.cutter.offset, self.cutter.offset))
+            os.lseek(descriptor, self._read, os.SEEK_SET)
+
     def _fill(self) -> None:
         if not self._ready:
             self._read_on()
@@ -134,6 +184,7 @@ class Stream:
     def _read_on(self) -> None:
         """Read until there is another block, or no more."""
         size = len(self._ready)
+        self._catch_up()
         while len(self._ready) == size and not self._ended:
             data = self._unpacked()
             if data:
@@ -179,10 +230,14 @@ class Stream:
             if data.startswith(magic):
                 raise LogError(self.path, "compressed in a way that is not read here", f"unpack it first with {tool}")
 
-    def _raw(self, size: int) -> bytes:
+    def _opened(self) -> BinaryIO:
         if self._file is None:
             self._file = opened(self.path)
-        read = getattr(self._file, "read1", self._file.read)
+        return self._file
+
+    def _raw(self, size: int) -> bytes:
+        file = self._opened()
+        read = getattr(file, "read1", file.read)
         try:
             data: bytes = read(size)
         except OSError as error:

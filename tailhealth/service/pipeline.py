@@ -15,13 +15,16 @@ from tailhealth.core.engine import Engine, Observer
 from tailhealth.core.model import Decision, Idle, Input, Pools, Started
 from tailhealth.core.order import one_by_one
 from tailhealth.core.rules import Settings
+from tailhealth.logs.ahead import Ahead
 from tailhealth.logs.history import Block
 from tailhealth.logs.reading import Entry, Event, LineReader
 
 _ended = attrgetter("ended")
 
 
-def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReader]) -> Iterator[list[Entry]]:
+def batches(
+    blocks: Iterable[Block], open_reader: Callable[[int, str], LineReader], ahead: Ahead | None = None
+) -> Iterator[list[Entry]]:
     """Read blocks and hand on their events in batches, no batch holding what should precede an earlier one.
 
     Blocks of several files come in groups that belong together (see `logs.history.History`).
@@ -29,6 +32,10 @@ def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReade
     Args:
         blocks: Of one or several files.
         open_reader: Opens the reader of a file by its index and name.
+        ahead: Hears on which terms the lines of each file are read.
+
+    Raises:
+        LogError: A file can't be read any more.
     """
     readers: dict[int, LineReader] = {}
     entries: list[Entry] = []
@@ -36,7 +43,12 @@ def batches(blocks: Iterable[Block], open_reader: Callable[[int, str], LineReade
         reader = readers.get(block.file)
         if reader is None:
             reader = readers[block.file] = open_reader(block.file, block.path)
-        entries += reader.read(block.data, block.offset)
+        if block.outlined is None:
+            entries += reader.read(block.data, block.offset)
+        else:
+            entries += reader.take(*block.outlined)
+        if ahead is not None:
+            ahead.learned(block.file, reader.terms)
         if not block.together:
             yield entries
             entries = []

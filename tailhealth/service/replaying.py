@@ -11,6 +11,7 @@ from tailhealth.config import Config
 from tailhealth.core.engine import Observer
 from tailhealth.core.model import Decision, Pool, PoolMember, Pools
 from tailhealth.core.rules import Settings
+from tailhealth.logs.ahead import Ahead
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.history import open_history
 from tailhealth.logs.reading import Entry, LineReader, Tally
@@ -42,6 +43,8 @@ class Past:
         settings: Rules in place of those of the configuration.
         others: More rules, each with an engine of its own that judges the same lines in the same pass.
         progress: Told of bytes read and bytes in all.
+        processes: So many may read lines at once; what is decided does not depend on it. More than one do where nobody asks for
+            every single attempt: with a journal or an observer, one process is as fast.
 
     Raises:
         LogError: A log can't be read.
@@ -58,6 +61,7 @@ class Past:
         settings: Settings | None = None,
         others: Sequence[Rules] = (),
         progress: Progress | None = None,
+        processes: int = 1,
     ) -> None:
         self.tally = Tally()
         self.started_at = inf
@@ -68,7 +72,10 @@ class Past:
         self.replay, *self.others = (
             Replay(one.settings, runs=runs_of(inputs), pools=one.pools, observe=one.observe) for one in (first, *others)
         )
-        self.history = open_history(paths, time_of=line_time(log_rules(config.log_for(paths[0]))), progress=progress)
+        alone = journal is not None or any(one.observe is not None for one in (first, *others))
+        self._ahead = None if alone or processes == 1 else Ahead(processes)
+        time_of = line_time(log_rules(config.log_for(paths[0])))
+        self.history = open_history(paths, time_of=time_of, progress=progress, ahead=self._ahead)
 
     @property
     def notes(self) -> list[str]:
@@ -106,7 +113,7 @@ class Past:
 
     def batches(self) -> Iterator[list[Entry]]:
         """Read the lines once and hand on what they tell, in the batches in which it is to be judged. Raises LogError."""
-        for entries in batches(self.history, self._open):
+        for entries in batches(self.history, self._open, self._ahead):
             if entries and entries[0].ended < self.started_at:
                 self.started_at = entries[0].ended
             yield entries

@@ -1,0 +1,163 @@
+"""What another process found out about a part of a file: plain attempts, and the gaps between them.
+
+To read plain lines takes no more than the terms on which they are read, so several parts of a file can be read at once. All
+other lines are gaps: the file's own reader reads them in their turn, because what they tell depends on the lines before them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from tailhealth.core.bulk import Bulk, Share
+from tailhealth.core.model import Attempt
+from tailhealth.logs.plain import Part
+
+
+class Load(Protocol):
+    """Reads the bytes of a file from one position up to another. Raises LogError."""
+
+    path: str
+
+    def __call__(self, start: int, end: int) -> bytes:
+        """Read them."""
+        ...
+
+
+class Summed(msgspec.Struct, tag="s", array_like=True, gc=False):
+    """One upstream's part of answered attempts; see `core.bulk.Share`."""
+
+    upstream: str
+    ends: list[float]
+    header: float
+    duration: float
+
+    def part(self, start: int, stop: int | None) -> Summed:
+        """Return some of them."""
+        return Summed(self.upstream, self.ends[start:stop], self.header, self.duration)
+
+
+class Answered(msgspec.Struct, tag="a", array_like=True):
+    """Lines that are a bulk of plain attempts."""
+
+    start: int
+    end: int
+    shares: list[Summed]
+    statuses: frozenset[int]
+    first: float
+    last: float
+    in_order: bool
+
+    def cut(self, place: int, horizon: float, size: int) -> tuple[Answered, Answered] | None:
+        """Return the first `size` lines, up to `horizon`, and the others; None if their times don't tell them apart."""
+        cuts = [bisect_right(share.ends, horizon) for share in self.shares]
+        if not self.in_order or sum(cuts) != size:
+            return None
+        before = [share.part(0, cut) for share, cut in zip(self.shares, cuts, strict=True) if cut]
+        after = [share.part(cut, None) for share, cut in zip(self.shares, cuts, strict=True) if cut < len(share.ends)]
+        last, first = max(share.ends[-1] for share in before), min(share.ends[0] for share in after)
+        return (
+            msgspec.structs.replace(self, end=place, shares=before, last=last),
+            msgspec.structs.replace(self, start=place, shares=after, first=first),
+        )
+
+
+class Failed(msgspec.Struct, tag="f", array_like=True):
+    """A line that is a plain attempt without an answer, or with an error."""
+
+    start: int
+    end: int
+    attempt: Attempt
+    below_500: bool
+
+    @property
+    def first(self) -> float:
+        """Time of the line."""
+        return self.attempt.ended
+
+
+class Gap(msgspec.Struct, tag="g", array_like=True):
+    """Lines that the file's reader has to read itself."""
+
+    start: int
+    end: int
+
+
+Stretch: TypeAlias = Answered | Failed | Gap
+
+
+class Outline(msgspec.Struct, array_like=True):
+    """Whole lines of a file, outlined."""
+
+    offset: int
+    end: int
+    stretches: list[Stretch]
+
+    def cut(self, place: int, horizon: float, lines: Callable[[int, int], int]) -> tuple[Outline, Outline] | None:
+        """Return the part before a line that begins at `place`, and the rest; None if they can't be told apart.
+
+        Args:
+            place: Position in the file.
+            horizon: Time of the lines before it at most, and before that of the line.
+            lines: Counts the lines from one position to another.
+        """
+        before: list[Stretch] = []
+        after: list[Stretch] = []
+        for stretch in self.stretches:
+            if stretch.end <= place:
+                before.append(stretch)
+            elif stretch.start >= place:
+                after.append(stretch)
+            elif isinstance(stretch, Answered):
+                parts = stretch.cut(place, horizon, lines(stretch.start, place))
+                if parts is None:
+                    return None
+                before.append(parts[0])
+                after.append(parts[1])
+            else:
+                before.append(Gap(stretch.start, place))
+                after.append(Gap(place, stretch.end))
+        return Outline(self.offset, place, before), Outline(place, self.end, after)
+
+
+class Terms(Protocol):
+    """All that the plain lines of one file depend on. It goes to other processes."""
+
+    @property
+    def serial(self) -> int:
+        """Counts up whenever plain lines of the file are read in another way."""
+        ...
+
+    def outline(self) -> Callable[[bytes, int], list[Stretch]]:
+        """Return what outlines whole lines that begin at a position of the file."""
+        ...
+
+
+def written(part: Part, start: int, end: int) -> Answered | Failed:
+    """Write a part down, for another process."""
+    entry = part.entry
+    if isinstance(entry, Attempt):
+        return Failed(start, end, entry, part.below_500)
+    shares = [Summed(upstream, share.ends, share.header, share.duration) for upstream, share in entry.shares.items()]
+    return Answered(start, end, shares, entry.statuses, part.first, part.last, part.in_order)
+
+
+def part_of(stretch: Answered | Failed, file: int, make: Callable[[], list[Attempt]]) -> Part:
+    """Return the part that was written down.
+
+    Args:
+        stretch: As it came.
+        file: Index of the file.
+        make: Makes the attempts of answered lines.
+    """
+    if isinstance(stretch, Failed):
+        return Part(stretch.attempt, 1, stretch.first, stretch.first, stretch.below_500)
+    shares: dict[str, Share] = {}
+    for summed in stretch.shares:
+        share = shares[summed.upstream] = Share()
+        share.ends, share.header, share.duration = summed.ends, summed.header, summed.duration
+    bulk = Bulk(shares, stretch.statuses, file, make)
+    return Part(bulk, bulk.count, stretch.first, stretch.last, below_500=True, in_order=stretch.in_order)
