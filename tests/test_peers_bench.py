@@ -48,7 +48,7 @@ def test_every_peer_finds_what_stands_in_the_log(log: Log) -> None:
     """The table has a row for each: with figures, or with the reason why there are none."""
     section = measured(log, 1)
 
-    assert section.rows[0].name == "replay"
+    assert section.rows[0].name == "replay, 1 core"
     assert section.rows[0].rate > 0
     for peer, row in zip(PEERS, section.rows[1:], strict=True):
         assert row.name.startswith(peer.name.partition(",")[0])

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from tailhealth.logs.helpers import cores
 from tests.bench.peers_logs import FAILED, Counts, Log
 from tests.bench.replay_speed import bare, replay
 
@@ -77,8 +78,8 @@ def _counts(log: Log) -> Counts:
     return log.counts
 
 
-def _replay(log: Log) -> int:
-    return replay(log.path)
+def _replay(log: Log, processes: int) -> int:
+    return replay(log.path, processes)
 
 
 def _attempts(log: Log) -> int:
@@ -207,8 +208,9 @@ def _program(name: str, arguments: Callable[[Log], list[str]], found: Callable[[
 
 _DUCKDB = Tool("duckdb", "pip install duckdb", is_module=True)
 
-REPLAY = Peer("replay", _replay, _same, _attempts)
+REPLAY = Peer("replay, 1 core", partial(_replay, processes=1), _same, _attempts)
 PEERS = (
+    Peer(f"replay, {cores()} cores", partial(_replay, processes=cores()), _same, _attempts),
     Peer("bare decode loop", _bare, _same, _number, bound=2.0),
     Peer("orjson.loads per line", _loads, _same, _number),
     _program("jq", _jq, _of_jq, right=_counts, bound=1 / 8, most_lines=100_000),
