@@ -206,14 +206,14 @@ class PoolState:
         reach = at - self.rules.window.within
         if reason is Reason.CONSECUTIVE_UNANSWERED:
             # The row is this rule's window: what the upstream answered before the row would hide for minutes that it hangs.
-            start = member.unanswered.since(reach).start
+            start = member.headerless.unanswered.since(reach).start
         else:
             start = reach if reason in _BY_LATEST else seen.oldest
             if Kind.STALLED.value in seen.kinds:
                 # They are dated now, and tell of all the time that they waited: the peers' answers of that time speak too.
                 start = min(start, at - self.long_body)
         peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]
-        suspect = member.as_peer(start, at, whole=reason is not Reason.CONSECUTIVE_UNANSWERED)
+        suspect = member.as_peer(start, at, None if reason is Reason.CONSECUTIVE_UNANSWERED else seen)
         return common_cause(reason, suspect, peers, self.rules.window, self.rules.guard)
 
     def longest_out(self) -> Member | None:
