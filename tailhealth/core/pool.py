@@ -131,11 +131,12 @@ class PoolState:
             ended because they show fewer.
         """
         concerned = []
+        after = self.rules.bad.stalled_after
         for member in self.members.values():
             before, member.stalled = member.stalled, 0
-            after = self.rules.bad.stalled_after
-            if after is not None and self.judges_stalled(member, at, roundtrips=join.has_roundtrips(member.names)):
-                member.stalled = member.flights.stalled(after)
+            if after is not None and member.flights.count:
+                roundtrips = join.has_roundtrips(member.names)
+                member.stalled = member.flights.stalled(after) if self.judges_stalled(member, at, roundtrips=roundtrips) else 0
             if member.stalled > before or (member.stalled < before and member.withheld is not None):
                 concerned.append(member)
         return concerned
