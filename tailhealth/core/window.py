@@ -8,6 +8,8 @@ from collections import Counter
 from math import floor, inf
 from typing import NamedTuple
 
+import msgspec
+
 from tailhealth.core.model import Kind
 from tailhealth.core.seconds import GOOD, UNANSWERED, Counted, Seconds
 
@@ -17,7 +19,7 @@ _COMPACT_AT, _COMPACT_BAD_AT = 192, 80
 """Tidied when so many are kept, or so many bad ones, which take more memory."""
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True, gc=False):
     """A bad outcome in the window."""
 
     kind: Kind
@@ -45,10 +47,9 @@ class Seen(NamedTuple):
         return self.bad / self.counted if self.counted else 0.0
 
 
-_BY_SORT = (None, *((kind, answered) for kind in Kind for answered in (False, True)))
-"""The sorts of outcomes by number: the good one, then each kind of bad ones without and with a header."""
-_SORTS = {what: sort for sort, what in enumerate(_BY_SORT)}
-_KINDS = [what and what[0] for what in _BY_SORT]
+_KINDS = (None, *(kind for kind in Kind for _ in range(2)))
+"""The kinds of outcomes by their sort: the good one, then each kind of bad ones, without and with a header."""
+_SORTS = {(kind, answered): 1 + 2 * number + answered for number, kind in enumerate(Kind) for answered in (False, True)}
 _NONE = Counted(0, 0, 0)
 
 
@@ -237,7 +238,7 @@ class Window:
 
 
 def _sort(mark: Mark | None) -> int:
-    return _SORTS[mark and (mark.kind, mark.answered)]
+    return GOOD if mark is None else _SORTS[mark.kind, mark.answered]
 
 
 def _add_kind(kinds: Counter[str], sort: int, number: int) -> None:
