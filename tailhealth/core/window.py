@@ -201,8 +201,11 @@ class Window:
         """Count what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
         self._settle()
         times = self._times
-        end = bisect_right(times, at)
-        first = bisect_left(times, start, 0, end)
+        if times and start <= times[0] and times[-1] <= at:
+            first, end = 0, len(times)
+        else:
+            end = bisect_right(times, at)
+            first = bisect_left(times, start, 0, end)
         return self._count(first, end, floor(start) if first == 0 and self._aside else None, stalled)
 
     def _settle(self) -> None:
@@ -216,7 +219,7 @@ class Window:
         """Count the list from `first` to `end` and, if `edge` is given, the seconds from that one on."""
         sorts = self._sorts[first:end]
         bad = len(sorts) - sorts.count(GOOD)
-        unanswered = sum(sorts.translate(UNANSWERED)) if bad else 0
+        unanswered = sorts.translate(UNANSWERED).count(1) if bad else 0
         aside = _NONE if edge is None else self._aside.since(edge)
         return Counted(len(sorts) + aside.counted + stalled, bad + aside.bad + stalled, unanswered + aside.unanswered + stalled)
 
