@@ -2,9 +2,9 @@
 
     python -m tests.bench.curves [--full] [--only WORD] [--rounds 3]
 
-Each point is a process of its own that replays one generated log. Time should be linear in the lines, so that a line takes as
-long everywhere; memory at most 60 MB plus 4 KB per idle and 16 KB per busy upstream, and the same for ten times the lines. The
-exit code tells whether memory kept to that; times are for the eye, as ratios to the first point. `--full` goes up to
+Each point is a process of its own that replays one generated log. Time (of the processor) should be linear in the lines, so
+that a line takes as long everywhere: that is for the eye, as a ratio to the first point. Memory should be at most 60 MB plus
+4 KB per idle and 16 KB per busy upstream, and the same for ten times the lines: the exit code tells. `--full` goes up to
 3,000,000 lines and 10,000 busy upstreams, and needs 4 GB of disk.
 """
 
@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
     point: Point
     seconds: float
-    """The median of all rounds."""
+    """Of the processor: the median of all rounds."""
     peak: float
     """MB resident at the most, the greatest of all rounds."""
 
