@@ -32,8 +32,8 @@ MAY_IMPORT = {
 """Imports go one way: core <- logs, proxies, config <- service, views <- cli. The views know nothing of the service."""
 
 PURE = {
-    "__future__", "bisect", "collections", "dataclasses", "enum", "fnmatch", "functools", "hashlib", "heapq", "ipaddress",
-    "itertools", "math", "msgspec", "operator", "re", "typing",
+    "__future__", "array", "bisect", "collections", "dataclasses", "enum", "fnmatch", "functools", "hashlib", "heapq",
+    "ipaddress", "itertools", "math", "msgspec", "operator", "re", "typing",
 }  # fmt: skip
 """What the core may import: the standard library's pure parts and msgspec."""
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "__import__", "breakpoint", "id", "hash", "globals", "vars"}

@@ -14,7 +14,7 @@ DOCUMENTS = [
     *sorted(ROOT.glob("contrib/*.md")),
     *sorted(ROOT.glob("samples/*/README.md")),
 ]
-PARTS = {"chaos_run", "rotation_follower"}
+PARTS = {"chaos_run", "curves_point", "rotation_follower"}
 """Processes that a bench starts."""
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 

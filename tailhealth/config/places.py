@@ -58,7 +58,7 @@ def read_upstreams(value: Any) -> tuple[str, ...]:
     Raises:
         UnfitError: One is no address, or stands there twice.
     """
-    found: list[str] = []
+    found: dict[str, None] = {}
     for entry in texts(value, 'upstreams such as "10.0.0.1:11434" or "unix//run/app.sock"'):
         try:
             address = canonical(entry)
@@ -66,7 +66,7 @@ def read_upstreams(value: Any) -> tuple[str, ...]:
             raise UnfitError(f"{show(entry)} is no upstream: {error}") from error
         if address in found:
             raise UnfitError(f"{show(entry)} stands there twice (as {address})")
-        found.append(address)
+        found[address] = None
     return tuple(found)
 
 

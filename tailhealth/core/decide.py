@@ -209,7 +209,7 @@ class Decider:
 
     def set_window_empty(self, pool: PoolState, member: Member, at: float) -> None:
         """Set the moment after `at` at which a withheld trip ends for want of outcomes."""
-        newest = max(member.window.newest, member.unanswered.newest)
+        newest = max(member.window.newest, member.headerless.unanswered.newest)
         if newest > float("-inf"):
             empty_at = max(newest + pool.rules.window.within, at + ASK_AGAIN)
             self._set(empty_at, pool, member, Due.WINDOW_EMPTY)

@@ -5,27 +5,29 @@ A hung request writes no log line, but the proxy counts it. All here errs to the
 
 from __future__ import annotations
 
-from collections import deque
-from typing import NamedTuple
-
-
-class _Sample(NamedTuple):
-    at: float
-    waiting: int
-    ended: int
+from array import array
+from bisect import bisect_right
 
 
 class Flights:
-    """Samples of the requests that wait for a header at one address, and all that ended there."""
+    """Samples of the requests that wait for a header at one address, and all that ended there.
 
-    __slots__ = ("_carried", "_process", "_samples", "count", "ended")
+    A poll that shows what the one before it showed is no new sample: most addresses are idle most of the time.
+    """
+
+    __slots__ = ("_ats", "_carried", "_ended", "_polled_at", "_process", "_waiting", "count", "ended")
 
     def __init__(self) -> None:
         self.count: int | None = None
         """Requests in flight as last polled, open bodies included; None without a valid poll."""
         self.ended = 0
         """Everything that may have ended one of the requests in flight, since the start."""
-        self._samples: deque[_Sample] = deque()
+        self._ats = array("d")
+        self._waiting = array("q")
+        self._ended = array("q")
+        """When each sample was first taken, how many were waiting, and how many had ended by then."""
+        self._polled_at = 0.0
+        """When the latest sample was last seen to hold."""
         self._process = ""
         self._carried: int | None = 0
         """Of the requests in flight, how many may have begun before the readmission; None: as many as the next poll shows."""
@@ -42,45 +44,48 @@ class Flights:
         """
         self.count = count
         if count is None:
-            self._samples.clear()
+            self._forget(len(self._ats))
             return
         if process != self._process:
-            self._samples.clear()
+            self._forget(len(self._ats))
             self._carried = 0
         self._process = process
         waiting = max(0, count - streaming)
         self._carried = waiting if self._carried is None else min(self._carried, waiting)
-        self._samples.append(_Sample(at, waiting, self.ended))
-        while len(self._samples) > 1 and self._samples[1].at <= at - keep:
-            self._samples.popleft()
+        self._polled_at = at
+        if not self._ats or (self._waiting[-1], self._ended[-1]) != (waiting, self.ended):
+            self._ats.append(at)
+            self._waiting.append(waiting)
+            self._ended.append(self.ended)
+            self._forget(bisect_right(self._ats, at - keep) - 1)
+
+    def _forget(self, oldest: int) -> None:
+        if oldest > 0:
+            del self._ats[:oldest], self._waiting[:oldest], self._ended[:oldest]
 
     def readmitted(self) -> None:
         """Take what is in flight now out of the evidence: it began before the readmission.
 
         It is taken off until fewer are in flight: which of them ended cannot be told.
         """
-        self._carried = self._samples[-1].waiting if self._samples else None
-        while len(self._samples) > 1:
-            self._samples.popleft()
+        self._carried = self._waiting[-1] if self._ats else None
+        self._forget(len(self._ats) - 1)
+        if self._ats:
+            self._ats[0] = self._polled_at
 
     def shift(self, by: float) -> None:
         """Move the samples with a wall clock that was set."""
-        self._samples = deque(sample._replace(at=sample.at + by) for sample in self._samples)
+        self._ats = array("d", [at + by for at in self._ats])
+        self._polled_at += by
 
     def stalled(self, after: float) -> int:
         """Count the requests that have certainly waited `after` seconds or more, as of the latest sample.
 
         What ended since that sample is taken off too: it may have been one of them.
         """
-        if not self._samples:
+        base = bisect_right(self._ats, self._polled_at - after) - 1
+        if base < 0:
             return 0
-        latest = self._samples[-1]
-        base = None
-        for sample in self._samples:
-            if sample.at > latest.at - after:
-                break
-            base = sample
-        if base is None:
-            return 0
-        stuck = min(latest.waiting, base.waiting - (latest.ended - base.ended))
-        return max(0, stuck - (self._carried or 0) - (self.ended - latest.ended))
+        waiting, ended = self._waiting[-1], self._ended[-1]
+        stuck = min(waiting, self._waiting[base] - (ended - self._ended[base]))
+        return max(0, stuck - (self._carried or 0) - (self.ended - ended))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from math import inf
 
 import msgspec
@@ -10,10 +10,10 @@ import msgspec
 from tailhealth.core.flights import Flights
 from tailhealth.core.judge import BEFORE_ACTION, WHILE_OUT, has_header
 from tailhealth.core.model import Attempt, Ejection, Kind, Outcome, PoolMember, Reason, Verdict
-from tailhealth.core.policy import Peer, Rows
-from tailhealth.core.rows import Row
+from tailhealth.core.policy import Peer
+from tailhealth.core.rows import Headerless, Rows
 from tailhealth.core.rules import PoolRules, ProbationRules
-from tailhealth.core.window import KEPT, Mark, Seen, Window
+from tailhealth.core.window import Mark, Seen, Window
 
 ABSENCES = 16
 """So many times out are remembered, for the attempts that began in one and ended after it."""
@@ -49,9 +49,9 @@ class Member:
     """State of an upstream in a pool. Changed only by the engine, in the order of the inputs."""
 
     __slots__ = (
-        "absences", "acted_at", "address", "asked_at", "attentive", "ejection", "flights", "order", "pinned_in",
-        "pinned_until", "probation", "proof_good", "proof_since", "refused", "rules", "silences", "spec", "stalled",
-        "strikes", "totals", "unanswered", "window", "withheld",
+        "absences", "acted_at", "address", "asked_at", "attentive", "ejection", "flights", "headerless", "order",
+        "pinned_in", "pinned_until", "probation", "proof_good", "proof_since", "rules", "spec", "stalled", "strikes",
+        "totals", "window", "withheld",
     )  # fmt: skip
 
     def __init__(self, spec: PoolMember, order: int, rules: PoolRules, flights: Flights) -> None:
@@ -61,13 +61,11 @@ class Member:
         self.rules = rules
         self.flights = flights
         self.window = Window(rules.window.last, rules.window.span, rules.window.within)
-        self.refused = Row(max(KEPT, rules.window.consecutive_refused or 0))
-        self.unanswered = Row(max(KEPT, rules.window.consecutive_unanswered or 0))
-        self.silences: deque[float] = deque(maxlen=KEPT)
+        self.headerless = Headerless(rules.window)
         self.ejection: Ejection | None = None
         self.probation: Probation | None = None
         self.acted_at = -inf
-        self.absences: deque[tuple[float, float]] = deque(maxlen=ABSENCES)
+        self.absences: tuple[tuple[float, float], ...] = ()
         """The latest times out, from when to when."""
         self.strikes = 0
         self.proof_since = -inf
@@ -85,8 +83,7 @@ class Member:
         """Let these rules hold from now on."""
         self.rules = rules
         self.window.reshape(rules.window.last, rules.window.span, rules.window.within)
-        self.refused.keep(max(KEPT, rules.window.consecutive_refused or 0))
-        self.unanswered.keep(max(KEPT, rules.window.consecutive_unanswered or 0))
+        self.headerless.take_rules(rules.window)
 
     # What an attempt leaves behind
 
@@ -97,16 +94,12 @@ class Member:
         if outcome.verdict is not Verdict.IGNORED:
             self.window.add(ended, _mark(attempt, outcome))
         if has_header(attempt):
-            self.refused.break_at(ended)
-            self.unanswered.break_at(ended)
+            self.headerless.break_at(ended)
             return
         in_a_row = not late or not self.window.was_answered_after(ended)
-        if outcome.kind is Kind.REFUSED and in_a_row:
-            self.refused.add(ended, attempt.client)
-        if attempt.duration is not None and attempt.duration >= self.rules.window.unanswered_after:
-            self.silences.append(ended)
-            if in_a_row:
-                self.unanswered.add(ended, attempt.client)
+        refused = outcome.kind is Kind.REFUSED
+        waited = attempt.duration is not None and attempt.duration >= self.rules.window.unanswered_after
+        self.headerless.add(ended, attempt.client, in_a_row=in_a_row, refused=refused, waited=waited)
         self.relax()
 
     def amend(self, old: Attempt, before: Outcome, new: Attempt, after: Outcome) -> None:
@@ -170,33 +163,32 @@ class Member:
 
     def may_trip(self, at: float) -> bool:
         """Tell cheaply whether some rule of `[window]` may hold: a pool that fails busily is asked at every line."""
-        rules = self.rules.window
+        rules, rows = self.rules.window, self.headerless
         counted, bad = self.window.rate(at, self.stalled_now())
         if rules.ratio is not None and counted >= rules.min_requests and bad / counted >= rules.ratio:
             return True
         return bool(
-            (rules.consecutive_refused is not None and self.refused.attempts >= rules.consecutive_refused)
-            or (rules.consecutive_unanswered is not None and self.unanswered.attempts >= rules.consecutive_unanswered)
+            (rules.consecutive_refused is not None and rows.refused.attempts >= rules.consecutive_refused)
+            or (rules.consecutive_unanswered is not None and rows.unanswered.attempts >= rules.consecutive_unanswered)
         )
 
     def rows(self, at: float) -> Rows:
         """Count the attempts in a row without a header, no older than `within`."""
-        edge = at - self.rules.window.within
-        return Rows(self.refused.since(edge), self.unanswered.since(edge))
+        return self.headerless.since(at - self.rules.window.within)
 
     def hangs(self, ended: float) -> bool:
         """Tell whether the attempt that ended then made a row of unanswered ones that is long enough to ask about."""
-        limit = self.rules.window.consecutive_unanswered
-        return limit is not None and self.unanswered.newest == ended and self.unanswered.attempts >= limit
+        limit, row = self.rules.window.consecutive_unanswered, self.headerless.unanswered
+        return limit is not None and row.newest == ended and row.attempts >= limit
 
-    def as_peer(self, start: float, at: float, *, whole: bool = False) -> Peer:
-        """Show its outcomes since `start` for a comparison; `whole`: as its own window shows them (the suspect)."""
-        seen = self.seen(at) if whole else self.window.since(start, at, self.stalled_now())
+    def as_peer(self, start: float, at: float, seen: Seen | None = None) -> Peer:
+        """Show its outcomes since `start` for a comparison; the suspect's are those that its window shows, `seen`."""
+        stalled = self.stalled_now()
+        shown = seen or self.window.since(start, at, stalled)
         latest = self.window.latest if self.window.newest >= start else None
-        stalled = Kind.STALLED.value in seen.kinds
-        unanswered = sum(start <= one <= at for one in self.silences)
-        refused = latest is not None and latest.kind is Kind.REFUSED and not stalled
-        return Peer(seen, seen.counted - seen.unanswered, unanswered, stalled or latest is not None, refused)
+        refused = latest is Kind.REFUSED and not stalled
+        answered, unanswered = shown.counted - shown.unanswered, self.headerless.long_ones(start, at)
+        return Peer(shown.counted, shown.bad, answered, unanswered, stalled > 0 or latest is not None, refused)
 
     def proof_rules(self) -> ProbationRules:
         """Return how many good outcomes count as proof, also where there is no probation."""
@@ -244,16 +236,12 @@ class Member:
     def forget_outcomes(self) -> None:
         """Empty the window and the rows."""
         self.window.clear()
-        self.refused.clear()
-        self.unanswered.clear()
-        self.silences.clear()
+        self.headerless.clear()
         self.stalled = 0
 
     def relax(self) -> None:
         """Pay less attention again once nothing but the window can change at a good outcome."""
-        self.attentive = bool(
-            self.probation is not None or self.strikes or self.withheld is not None or self.refused or self.unanswered
-        )
+        self.attentive = bool(self.probation is not None or self.strikes or self.withheld is not None or self.headerless)
 
     def leave(self, ejection: Ejection) -> None:
         """Go out of rotation."""
@@ -268,7 +256,7 @@ class Member:
         """Return to rotation with a clean sheet, on probation or not."""
         if self.ejection is not None:
             self.totals.out_seconds += at - self.ejection.since
-            self.absences.append((self.ejection.since, at))
+            self.absences = (*self.absences, (self.ejection.since, at))[-ABSENCES:]
         self.ejection = None
         self.acted_at = at
         self.forget_outcomes()
@@ -290,7 +278,7 @@ class Member:
         if self.pinned_until is not None:
             self.pinned_until += by
         self.acted_at += by
-        self.absences = deque(((since + by, until + by) for since, until in self.absences), maxlen=ABSENCES)
+        self.absences = tuple((since + by, until + by) for since, until in self.absences)
         self.proof_since += by
         self.asked_at = -inf
 

@@ -81,7 +81,8 @@ class Buffer(Generic[Control]):
         """Remove and return the events that ended at or before `limit`, in order."""
         entries = self._entries
         count = len(entries) if limit == inf else bisect_right(entries, limit, key=_ended)
-        due, self._entries = entries[:count], entries[count:]
+        due = entries[:count]
+        del entries[:count]
         return due
 
     def controls_until(self, limit: float) -> deque[tuple[float, Control]]:

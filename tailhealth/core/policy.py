@@ -9,20 +9,13 @@ from math import exp, lgamma
 from typing import NamedTuple
 
 from tailhealth.core.model import Reason
-from tailhealth.core.rows import Stretch
+from tailhealth.core.rows import Rows, Stretch
 from tailhealth.core.rules import EjectRules, GuardRules, WindowRules
 from tailhealth.core.window import Seen
 
 _NEGLIGIBLE = 1e-18
 HOPELESS = 0.9
 """A peer with at least this share of bad outcomes says nothing about what is normal."""
-
-
-class Rows(NamedTuple):
-    """Attempts in a row without a header."""
-
-    refused: Stretch
-    unanswered: Stretch
 
 
 def trips(seen: Seen, rows: Rows, rules: WindowRules, clients: int) -> tuple[Reason, ...]:
@@ -102,7 +95,8 @@ def _log_choose(n: int, k: int) -> float:
 class Peer(NamedTuple):
     """Another serving upstream of the pool, over the same time as the suspect's window."""
 
-    seen: Seen
+    counted: int
+    bad: int
     answered: int
     """Attempts with a header."""
     unanswered: int
@@ -124,7 +118,7 @@ def common_cause(reason: Reason, suspect: Peer, peers: Sequence[Peer], window: W
     """Is it worse than its peers, or is the whole pool like that? (DESIGN section 7, guard 4)."""
     witnesses = [peer for peer in peers if _speaks(peer, reason)]
     if not witnesses:
-        alone = suspect.unanswered if reason is Reason.CONSECUTIVE_UNANSWERED else suspect.seen.bad
+        alone = suspect.unanswered if reason is Reason.CONSECUTIVE_UNANSWERED else suspect.bad
         return Comparison(alone < window.last, 0, 0, None)
     if reason is Reason.PROBATION:
         return _by_latest(sum(peer.latest_bad for peer in witnesses), witnesses)
@@ -141,28 +135,28 @@ def common_cause(reason: Reason, suspect: Peer, peers: Sequence[Peer], window: W
         bad, good = sum(peer.unanswered for peer in useful), sum(peer.answered for peer in useful)
         p = fisher(suspect.unanswered, suspect.answered, bad, good)
     else:
-        bad = sum(peer.seen.bad for peer in useful)
-        good = sum(peer.seen.counted for peer in useful) - bad
-        p = fisher(suspect.seen.bad, suspect.seen.counted - suspect.seen.bad, bad, good)
+        bad = sum(peer.bad for peer in useful)
+        good = sum(peer.counted for peer in useful) - bad
+        p = fisher(suspect.bad, suspect.counted - suspect.bad, bad, good)
     return Comparison(p > chance, bad + good, bad, p)
 
 
 def _speaks(peer: Peer, reason: Reason) -> bool:
     if reason is Reason.CONSECUTIVE_UNANSWERED:
         return peer.answered + peer.unanswered > 0
-    return peer.seen.counted > 0
+    return peer.counted > 0
 
 
 def _hopeless(peer: Peer, reason: Reason, window: WindowRules) -> bool:
-    counted, bad = peer.seen.counted, peer.seen.bad
+    counted, bad = peer.counted, peer.bad
     if reason is Reason.CONSECUTIVE_UNANSWERED:
         counted, bad = peer.answered + peer.unanswered, peer.unanswered
     return counted >= window.min_requests and bad / counted >= HOPELESS
 
 
 def _by_latest(alike: int, witnesses: Sequence[Peer]) -> Comparison:
-    counted = sum(peer.seen.counted for peer in witnesses)
-    return Comparison(alike * 2 >= len(witnesses), counted, sum(peer.seen.bad for peer in witnesses), None)
+    counted = sum(peer.counted for peer in witnesses)
+    return Comparison(alike * 2 >= len(witnesses), counted, sum(peer.bad for peer in witnesses), None)
 
 
 class Others(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from math import inf
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from tailhealth.core.join import Join
 from tailhealth.core.judge import GOOD, SWITCHING_PROTOCOLS
 from tailhealth.core.member import Member
 from tailhealth.core.model import Attempt, Ejection, Kind, Outcome, Paused, Pool, PoolMember, Reason, Source
+from tailhealth.core.patterns import Patterns
 from tailhealth.core.policy import Comparison, Others, common_cause, matches_any, too_few_left, trips
 from tailhealth.core.rules import PoolRules
 from tailhealth.core.window import Seen
@@ -46,6 +46,7 @@ class PoolState:
         self.spec = Pool(name, ())
         self.is_split = False
         """Only some of the attempts at its upstreams belong to it."""
+        self._hosts = self._paths = Patterns(())
         self.members: dict[str, Member] = {}
         self.last_ejection = -inf
         self.last_relief = -inf
@@ -77,6 +78,7 @@ class PoolState:
         """
         self.spec = spec
         self.is_split = bool(spec.hosts or spec.paths)
+        self._hosts, self._paths = Patterns(spec.hosts), Patterns(spec.paths)
         self.plain_below = self._plain_below()
         fresh = []
         members: dict[str, Member] = {}
@@ -105,10 +107,7 @@ class PoolState:
 
     def takes(self, attempt: Attempt) -> bool:
         """Tell whether an attempt at one of its upstreams belongs to this pool."""
-        hosts, paths = self.spec.hosts, self.spec.paths
-        return (not hosts or any(fnmatchcase(attempt.host.lower(), one) for one in hosts)) and (
-            not paths or any(fnmatchcase(attempt.path, one) for one in paths)
-        )
+        return self._hosts.match(attempt.host.lower()) and self._paths.match(attempt.path)
 
     @property
     def is_stopped(self) -> Reason | None:
@@ -131,11 +130,12 @@ class PoolState:
             ended because they show fewer.
         """
         concerned = []
+        after = self.rules.bad.stalled_after
         for member in self.members.values():
             before, member.stalled = member.stalled, 0
-            after = self.rules.bad.stalled_after
-            if after is not None and self.judges_stalled(member, at, roundtrips=join.has_roundtrips(member.names)):
-                member.stalled = member.flights.stalled(after)
+            if after is not None and member.flights.count:
+                roundtrips = join.has_roundtrips(member.names)
+                member.stalled = member.flights.stalled(after) if self.judges_stalled(member, at, roundtrips=roundtrips) else 0
             if member.stalled > before or (member.stalled < before and member.withheld is not None):
                 concerned.append(member)
         return concerned
@@ -206,14 +206,14 @@ class PoolState:
         reach = at - self.rules.window.within
         if reason is Reason.CONSECUTIVE_UNANSWERED:
             # The row is this rule's window: what the upstream answered before the row would hide for minutes that it hangs.
-            start = member.unanswered.since(reach).start
+            start = member.headerless.unanswered.since(reach).start
         else:
             start = reach if reason in _BY_LATEST else seen.oldest
             if Kind.STALLED.value in seen.kinds:
                 # They are dated now, and tell of all the time that they waited: the peers' answers of that time speak too.
                 start = min(start, at - self.long_body)
         peers = [one.as_peer(start, at) for one in self.members.values() if one is not member and one.is_in]
-        suspect = member.as_peer(start, at, whole=reason is not Reason.CONSECUTIVE_UNANSWERED)
+        suspect = member.as_peer(start, at, None if reason is Reason.CONSECUTIVE_UNANSWERED else seen)
         return common_cause(reason, suspect, peers, self.rules.window, self.rules.guard)
 
     def longest_out(self) -> Member | None:

@@ -199,10 +199,13 @@ class Registry:
     def sample(self, sample: InFlight, at: float, join: Join) -> None:
         """Take the proxy's count of requests in flight."""
         keep = max((pool.long_body for pool in self.pools.values() if pool.long_body < inf), default=0.0)
-        names = {member.address: member.names for pool in self.pools.values() for member in pool.members.values()}
+        streaming: dict[str, int] = {}
+        if join.active:
+            members = (member for pool in self.pools.values() for member in pool.members.values())
+            streaming = {member.address: join.streaming(member.names) for member in members}
         for address, flights in self.flights.items():
             count = None if sample.counts is None else sample.counts.get(address, 0)
-            flights.sample(at, count, sample.process, join.streaming(names.get(address, ())), keep)
+            flights.sample(at, count, sample.process, streaming.get(address, 0), keep)
 
     def end_one(self, attempt: Attempt, join: Join) -> None:
         """A line shows that a request no longer waits at its upstream, unless an earlier line showed it already."""

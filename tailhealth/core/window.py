@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from collections import Counter
 from math import floor, inf
 from typing import NamedTuple
 
+import msgspec
+
 from tailhealth.core.model import Kind
+from tailhealth.core.seconds import GOOD, UNANSWERED, Counted, Seconds
 
 KEPT = 64
 """So many newest outcomes are kept one by one; older ones, as far as `span` needs them, as counts per second."""
-_COMPACT_AT, _COMPACT_BAD_AT = 192, 96
+_COMPACT_AT, _COMPACT_BAD_AT = 192, 80
 """Tidied when so many are kept, or so many bad ones, which take more memory."""
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True, gc=False):
     """A bad outcome in the window."""
 
     kind: Kind
@@ -43,27 +47,32 @@ class Seen(NamedTuple):
         return self.bad / self.counted if self.counted else 0.0
 
 
+_KINDS = (None, *(kind for kind in Kind for _ in range(2)))
+"""The kinds of outcomes by their sort: the good one, then each kind of bad ones, without and with a header."""
+_SORTS = {(kind, answered): 1 + 2 * number + answered for number, kind in enumerate(Kind) for answered in (False, True)}
+_NONE = Counted(0, 0, 0)
+
+
 class Window:
     """Counted outcomes in the order of their end. Outcomes may be added late; they take their place.
 
     At a time `at` the window holds the newest `last` outcomes and all that ended at or after `at - span`, and none that ended
     before `at - within`. Beyond the newest 64 the edge of `span` is a whole second.
+
+    Kept as columns of plain numbers: a few KB where objects would take fifty.
     """
 
-    __slots__ = ("_aside", "_aside_bad", "_bad", "_buckets", "_last", "_marks", "_span", "_times", "_within")
+    __slots__ = ("_aside", "_clients", "_last", "_sorts", "_span", "_times", "_within")
 
     def __init__(self, last: int, span: float, within: float) -> None:
         self._last = last
         self._span = span
         self._within = within
-        self._times: list[float] = []
-        self._marks: list[Mark | None] = []
-        self._bad = 0
-        """How many of those kept one by one are bad."""
-        self._buckets: deque[tuple[int, Counter[Mark | None]]] = deque()
-        self._aside = 0
-        """How many are counted by the second, and how many of them are bad."""
-        self._aside_bad = 0
+        self._times = array("d")
+        self._sorts = bytearray()
+        self._clients: list[str] = []
+        """Of the bad ones among those that are kept one by one, in their order."""
+        self._aside = Seconds()
 
     def reshape(self, last: int, span: float, within: float) -> None:
         """Let other bounds hold. What the old ones have dropped is not there any more."""
@@ -71,7 +80,7 @@ class Window:
 
     def __len__(self) -> int:
         """Count what is kept, whatever its age."""
-        return len(self._times) + self._aside
+        return len(self._times) + self._aside.counted
 
     @property
     def newest(self) -> float:
@@ -79,33 +88,34 @@ class Window:
         return self._times[-1] if self._times else -inf
 
     @property
-    def latest(self) -> Mark | None:
-        """The latest outcome: None if it is good or there is none."""
-        return self._marks[-1] if self._marks else None
+    def latest(self) -> Kind | None:
+        """How the latest outcome was bad; None if it is good or there is none."""
+        return _KINDS[self._sorts[-1]] if self._sorts else None
 
     def clear(self) -> None:
         """Forget everything: an upstream that comes back starts with a clean sheet."""
-        self._times.clear()
-        self._marks.clear()
-        self._buckets.clear()
-        self._bad = self._aside = self._aside_bad = 0
+        del self._times[:], self._sorts[:]
+        self._clients.clear()
+        self._aside.clear()
 
     def add(self, ended: float, mark: Mark | None = None) -> None:
         """Add an outcome, good if it has no mark."""
-        times = self._times
+        times, sort = self._times, _sort(mark)
         if not times or ended >= times[-1]:
             times.append(ended)
-            self._marks.append(mark)
+            self._sorts.append(sort)
+            if mark is not None:
+                self._clients.append(mark.client)
         else:
             place = bisect_right(times, ended)
-            if place == 0 and self._buckets and (len(times) >= KEPT or floor(ended) <= self._buckets[-1][0]):
-                self._put_aside(floor(ended), [mark])
+            if place == 0 and self._aside and (len(times) >= KEPT or floor(ended) <= self._aside.newest):
+                self._aside.add(floor(ended), bytes([sort]))
                 return
+            if mark is not None:
+                self._clients.insert(self._bad_before(place), mark.client)
             times.insert(place, ended)
-            self._marks.insert(place, mark)
-        if mark is not None:
-            self._bad += 1
-        if len(times) >= _COMPACT_AT or self._bad >= _COMPACT_BAD_AT:
+            self._sorts.insert(place, sort)
+        if len(times) >= _COMPACT_AT or len(self._clients) >= _COMPACT_BAD_AT:
             self._compact()
 
     def extend(self, ends: list[float]) -> None:
@@ -114,8 +124,8 @@ class Window:
             for ended in ends:
                 self.add(ended)
             return
-        self._times += ends
-        self._marks += [None] * len(ends)
+        self._times.fromlist(ends)
+        self._sorts += bytes(len(ends))
         if len(self._times) >= _COMPACT_AT:
             self._compact()
 
@@ -125,90 +135,57 @@ class Window:
         Returns:
             False if it is no longer in the window.
         """
+        sort = _sort(mark)
         place = bisect_left(self._times, ended)
         while place < len(self._times) and self._times[place] == ended:
-            if self._marks[place] == mark:
-                del self._times[place], self._marks[place]
-                self._bad -= mark is not None
+            bad_before = self._bad_before(place)
+            if self._sorts[place] == sort and (mark is None or self._clients[bad_before] == mark.client):
+                del self._times[place], self._sorts[place]
+                if mark is not None:
+                    del self._clients[bad_before]
                 return True
             place += 1
-        for second, bucket in self._buckets:
-            if second == floor(ended) and bucket[_anonymous(mark)] > 0:
-                bucket[_anonymous(mark)] -= 1
-                self._aside -= 1
-                self._aside_bad -= mark is not None
-                return True
-        return False
+        return self._aside.take_back(floor(ended), sort)
 
     def was_answered_after(self, ended: float) -> bool:
         """Tell whether an outcome that ended later had a header."""
-        later = self._marks[bisect_right(self._times, ended) :]
-        return any(mark is None or mark.answered for mark in later)
+        return 0 in self._sorts[bisect_right(self._times, ended) :].translate(UNANSWERED)
+
+    def _bad_before(self, place: int) -> int:
+        """Count the bad ones before a place in the list."""
+        return place - self._sorts.count(GOOD, 0, place)
 
     def _compact(self) -> None:
-        times, marks = self._times, self._marks
+        """Leave the newest 64 in the list and count the others by the second; their clients are not kept."""
+        times = self._times
         surplus = len(times) - KEPT
         begin = 0
         while begin < surplus:
             second = floor(times[begin])
             end = bisect_left(times, second + 1, begin, surplus)
-            self._bad -= self._put_aside(second, marks[begin:end])
+            self._aside.add(second, self._sorts[begin:end])
             begin = end
-        del times[:surplus], marks[:surplus]
+        del self._clients[: self._bad_before(surplus)], times[:surplus], self._sorts[:surplus]
         self._forget()
 
     def _forget(self) -> None:
         """Drop the seconds that lie more than `span` before the newest outcome."""
-        while self._buckets and self._buckets[0][0] < floor(self.newest - self._span):
-            _, bucket = self._buckets.popleft()
-            whole = bucket.total()
-            self._aside -= whole
-            self._aside_bad -= whole - bucket[None]
-
-    def _put_aside(self, second: int, marks: list[Mark | None]) -> int:
-        """Count outcomes of one second; clients of single ones beyond the newest 64 are not kept apart.
-
-        Returns:
-            How many of them are bad.
-        """
-        bucket = self._bucket(second)
-        good = marks.count(None)
-        bad = len(marks) - good
-        bucket[None] += good
-        if bad:
-            bucket.update(_anonymous(mark) for mark in marks if mark is not None)
-        self._aside += len(marks)
-        self._aside_bad += bad
-        return bad
-
-    def _bucket(self, second: int) -> Counter[Mark | None]:
-        buckets = self._buckets
-        if not buckets or buckets[-1][0] < second:
-            buckets.append((second, Counter()))
-            return buckets[-1][1]
-        place = next(index for index in range(len(buckets) - 1, -1, -1) if index == 0 or buckets[index - 1][0] < second)
-        if buckets[place][0] != second:
-            buckets.insert(place, (second, Counter()))
-        return buckets[place][1]
+        if self._times and self._aside:
+            self._aside.forget(floor(self.newest - self._span))
 
     def seen(self, at: float, stalled: int = 0) -> Seen:
         """Return what the window shows at `at`, with `stalled` bad outcomes dated now that are never stored."""
         first, end, edge = self._part(at, stalled)
-        return self._count(first, end, edge, stalled, at)
+        return self._show(first, end, edge, stalled, at)
 
     def rate(self, at: float, stalled: int = 0) -> tuple[int, int]:
         """Return counted and bad outcomes as `seen` would; of a busy upstream without looking at each."""
         times, reach = self._times, at - min(self._span, self._within)
         if len(times) >= KEPT and times[-1] <= at and times[-KEPT] >= reach and times[0] >= floor(reach):
             self._forget()
-            if not self._buckets or self._buckets[0][0] >= floor(reach):
-                return len(times) + self._aside + stalled, self._bad + self._aside_bad + stalled
-        first, end, edge = self._part(at, stalled)
-        if first == 0 and end == len(self._times) and (edge is None or self._buckets[0][0] >= edge):
-            aside, aside_bad = (0, 0) if edge is None else (self._aside, self._aside_bad)
-            return end + aside + stalled, self._bad + aside_bad + stalled
-        seen = self._count(first, end, edge, stalled, at)
-        return seen.counted, seen.bad
+            if self._aside.oldest >= floor(reach):
+                return len(self) + stalled, len(self._clients) + self._aside.bad + stalled
+        return self._count(*self._part(at, stalled), stalled)[:2]
 
     def _part(self, at: float, stalled: int) -> tuple[int, int, int | None]:
         """Return which part of the list is in the window at `at`, and the first whole second that is; None: no second is."""
@@ -217,48 +194,57 @@ class Window:
         end = bisect_right(times, at)
         newest = max(0, end - max(0, self._last - stalled))
         first = max(min(newest, bisect_left(times, at - self._span, 0, end)), bisect_left(times, at - self._within, 0, end))
-        edge = floor(at - min(self._span, self._within)) if first == 0 and self._buckets else None
+        edge = floor(at - min(self._span, self._within)) if first == 0 and self._aside else None
         return first, end, edge
 
-    def since(self, start: float, at: float, stalled: int = 0) -> Seen:
-        """Return what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
+    def since(self, start: float, at: float, stalled: int = 0) -> Counted:
+        """Count what ended between `start` and `at`, whatever `last` and `span` say: the same time as a peer's window."""
         self._settle()
         times = self._times
-        end = bisect_right(times, at)
-        first = bisect_left(times, start, 0, end)
-        return self._count(first, end, floor(start) if first == 0 else None, stalled, at)
+        if times and start <= times[0] and times[-1] <= at:
+            first, end = 0, len(times)
+        else:
+            end = bisect_right(times, at)
+            first = bisect_left(times, start, 0, end)
+        return self._count(first, end, floor(start) if first == 0 and self._aside else None, stalled)
 
     def _settle(self) -> None:
         """Bring the list to its 64 newest, so that an answer does not depend on when memory was last tidied."""
         if len(self._times) > KEPT:
             self._compact()
-        elif self._times:
+        else:
             self._forget()
 
-    def _count(self, first: int, end: int, edge: int | None, stalled: int, at: float) -> Seen:
-        """Count the list from `first` to `end` and, if `edge` is given, the buckets from that second on."""
-        marks = [mark for mark in self._marks[first:end] if mark is not None]
-        counted = end - first + stalled
-        kinds = Counter([mark.kind for mark in marks])
-        unanswered = [mark.answered for mark in marks].count(False) + stalled
-        clients = len({mark.client for mark in marks}) + stalled
+    def _count(self, first: int, end: int, edge: int | None, stalled: int) -> Counted:
+        """Count the list from `first` to `end` and, if `edge` is given, the seconds from that one on."""
+        sorts = self._sorts[first:end]
+        bad = len(sorts) - sorts.count(GOOD)
+        unanswered = sorts.translate(UNANSWERED).count(1) if bad else 0
+        aside = _NONE if edge is None else self._aside.since(edge)
+        return Counted(len(sorts) + aside.counted + stalled, bad + aside.bad + stalled, unanswered + aside.unanswered + stalled)
+
+    def _show(self, first: int, end: int, edge: int | None, stalled: int, at: float) -> Seen:
+        """Show the same part with its kinds, clients and age."""
+        counted, bad, unanswered = self._count(first, end, edge, stalled)
+        kinds = Counter[str]()
+        for sort, number in Counter(self._sorts[first:end]).items():
+            _add_kind(kinds, sort, number)
         oldest = self._times[first] if first < end else (at if stalled else inf)
         if stalled:
-            kinds[Kind.STALLED] += stalled
+            kinds[Kind.STALLED.value] += stalled
         if edge is not None:
-            aside: Counter[Mark | None] = Counter()
-            for second, bucket in self._buckets:
-                if second >= edge:
-                    oldest = min(oldest, second)
-                    aside.update(bucket)
-            counted += aside.total()
-            for mark, number in aside.items():
-                if mark is not None:
-                    kinds[mark.kind] += number
-                    unanswered += 0 if mark.answered else number
-        by_name = Counter({kind.value: number for kind, number in kinds.items()})
-        return Seen(counted, kinds.total(), by_name, unanswered, clients, oldest)
+            for second, sort, number in self._aside.by_sort(edge):
+                oldest = min(oldest, second)
+                _add_kind(kinds, sort, number)
+        clients = set(self._clients[self._bad_before(first) : self._bad_before(end)])
+        return Seen(counted, bad, kinds, unanswered, len(clients) + stalled, oldest)
 
 
-def _anonymous(mark: Mark | None) -> Mark | None:
-    return None if mark is None else Mark(mark.kind, "", mark.answered)
+def _sort(mark: Mark | None) -> int:
+    return GOOD if mark is None else _SORTS[mark.kind, mark.answered]
+
+
+def _add_kind(kinds: Counter[str], sort: int, number: int) -> None:
+    kind = _KINDS[sort]
+    if kind is not None:
+        kinds[kind.value] += number

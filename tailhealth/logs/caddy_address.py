@@ -10,8 +10,9 @@ from tailhealth.logs.hints import hint
 if TYPE_CHECKING:
     from tailhealth.logs.reading import Tally
 
-KEPT_ADDRESSES = 4096
-"""So many spellings of upstreams are remembered; a placeholder in a dial address makes a new one at every request."""
+KEPT_ADDRESSES = 16_384
+"""So many spellings of upstreams are remembered: more than there are upstreams. A placeholder in a dial address makes a new one
+at every request."""
 
 
 class Addresses:

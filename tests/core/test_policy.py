@@ -15,7 +15,6 @@ from tailhealth.core.policy import (
     Comparison,
     Others,
     Peer,
-    Rows,
     common_cause,
     fisher,
     matches_any,
@@ -23,7 +22,7 @@ from tailhealth.core.policy import (
     too_few_left,
     trips,
 )
-from tailhealth.core.rows import Stretch
+from tailhealth.core.rows import Rows, Stretch
 from tailhealth.core.rules import EjectRules, GuardRules, WindowRules
 from tailhealth.core.window import Seen
 
@@ -38,7 +37,7 @@ def seen(bad: int, counted: int, clients: int = 1) -> Seen:
 
 def peer(bad: int, counted: int, *, unanswered: int = 0, answered: int = 0, latest: str = "good") -> Peer:
     """Return another upstream's outcomes; `latest` is good, bad or refused."""
-    return Peer(seen(bad, counted), answered, unanswered, latest != "good", latest == "refused")
+    return Peer(counted, bad, answered, unanswered, latest != "good", latest == "refused")
 
 
 @pytest.mark.parametrize(

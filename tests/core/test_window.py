@@ -125,13 +125,13 @@ def test_memory_is_bounded_for_late_outcomes_too() -> None:
 
 
 def naive(outcomes: list[tuple[float, Mark | None]], at: float, window: tuple[int, float, float], stalled: int) -> Seen:
-    """Say from the plain list what a window must show, with the whole-second edge beyond the newest 64."""
+    """Say from the plain list, in the order of arrival, what a window must show: beyond the newest 64 the edge is a second."""
     last, span, within = window
     known = sorted(outcomes, key=lambda one: one[0])
     kept, older = known[-KEPT:], known[:-KEPT]
     first = len(kept) - max(0, last - stalled)
     chosen = [one for i, one in enumerate(kept) if one[0] >= at - within and (i >= first or one[0] >= at - span)]
-    if kept and kept[0][0] >= at - span:
+    if len(chosen) == len(kept):
         chosen += [(float(floor(one[0])), one[1]) for one in older if floor(one[0]) >= floor(at - span)]
     marks = [mark for _, mark in chosen if mark is not None]
     kinds = Counter(mark.kind.value for mark in marks)
@@ -167,8 +167,8 @@ def test_a_window_equals_a_naive_list(
 
     seen = real.seen(at, stalled)
 
-    assert naive(outcomes, at, window, stalled)[:4] == seen[:4]
-    assert naive(outcomes, at, window, stalled).oldest == seen.oldest
+    assert naive(arriving, at, window, stalled)[:4] == seen[:4]
+    assert naive(arriving, at, window, stalled).oldest == seen.oldest
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60), st.integers(0, 200))
