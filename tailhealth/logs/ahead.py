@@ -64,9 +64,9 @@ class Ahead:
     def __init__(self, processes: int, segment: int = SEGMENT) -> None:
         self._helpers = Helpers(processes)
         self._segment = segment
-        self._terms: dict[int, tuple[int, bytes]] = {}
-        """Serial number and terms of each file, as they go to the processes."""
-        self._known: dict[int, Terms] = {}
+        self._terms: dict[int, Terms] = {}
+        self._packed: dict[int, tuple[Terms, bytes]] = {}
+        """Terms of each file as they were last sent to the processes."""
         self._files: list[FileBytes] = []
 
     def expect(self, size: int | None) -> None:
@@ -77,10 +77,9 @@ class Ahead:
     def learned(self, file: int, terms: Terms | None) -> None:
         """Hear on which terms plain lines of a file are read now; None: on none that another process could know."""
         if terms is None:
-            self._known.pop(file, None)
-        elif self._known.get(file) is not terms:
-            self._known[file] = terms
-            self._terms[file] = terms.serial, pickle.dumps(terms)
+            self._terms.pop(file, None)
+        else:
+            self._terms[file] = terms
 
     def pieces(self, stream: Stream, file: int) -> Iterator[Piece | Outlined]:
         """Return the blocks of a file, outlined as far as its terms are known. Raises LogError."""
@@ -101,7 +100,7 @@ class Ahead:
         self._files.clear()
 
     def _is_possible(self, stream: Stream, file: int) -> bool:
-        return self._helpers.count > 0 and file in self._known and stream.can_jump(self._segment)
+        return self._helpers.count > 0 and file in self._terms and stream.can_jump(self._segment)
 
     def _segments(self, stream: Stream, file: int) -> Iterator[Piece | Outlined]:
         """Hand on segment after segment, as long as there are terms and whole segments."""
@@ -109,27 +108,30 @@ class Ahead:
         self._files.append(load)
         waiting: deque[_Waiting] = deque()
         while self._is_possible(stream, file):
-            serial, terms = self._terms[file]
-            if waiting and (waiting[0].start, waiting[0].serial) != (stream.position, serial):
+            terms = self._terms[file]
+            if waiting and (waiting[0].start, waiting[0].serial) != (stream.position, terms.serial):
                 _drop(waiting)
-            self._fill(waiting, stream, serial, terms)
+            self._fill(waiting, stream, file)
             segment = self._helpers.result(waiting.popleft().future) if waiting else None
             if segment is None or segment.start != stream.cutter.offset:
                 yield from stream.blocks_until(stream.position + self._segment)
                 continue
             stream.jump(segment.end, stream.position + self._segment)
             for outline in segment.outlines:
-                yield Outlined(outline, serial, load)
+                yield Outlined(outline, terms.serial, load)
         _drop(waiting)
 
-    def _fill(self, waiting: deque[_Waiting], stream: Stream, serial: int, terms: bytes) -> None:
+    def _fill(self, waiting: deque[_Waiting], stream: Stream, file: int) -> None:
         """Hand out segments, so that no process has to wait."""
+        terms = self._terms[file]
+        if file not in self._packed or self._packed[file][0] is not terms:
+            self._packed[file] = terms, pickle.dumps(terms)
         start = waiting[-1].start + self._segment if waiting else stream.position
         while len(waiting) < self._helpers.count * PER_PROCESS and start + self._segment <= (stream.size or 0):
-            task = Task(stream.path, stream.identity, start, self._segment, stream.max_line, terms)
+            task = Task(stream.path, stream.identity, start, self._segment, stream.max_line, self._packed[file][1])
             future = self._helpers.outline(task)
             if future is not None:
-                waiting.append(_Waiting(start, serial, future))
+                waiting.append(_Waiting(start, terms.serial, future))
             start += self._segment
 
 
