@@ -19,6 +19,8 @@ CASES = Path(__file__).parent.parent / "cases"
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "a-wedged-node"
 SIZES = [(80, 24), (200, 50)]
 
+pytestmark = pytest.mark.outside
+
 
 @pytest.mark.parametrize("size", SIZES)
 def test_it_shows_the_log_and_quits(log: Path, size: tuple[int, int]) -> None:

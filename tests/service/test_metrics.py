@@ -109,6 +109,7 @@ def test_names_follow_the_convention() -> None:
         assert not any(label.startswith("__") for one in family.samples for label in one.labels)
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_promtool_finds_nothing_to_say() -> None:
     """Prometheus' own linter takes the exposition."""

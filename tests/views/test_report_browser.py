@@ -15,7 +15,10 @@ from tests.sample_logs import Request, write_log
 from tests.views.browser import PROGRAM, Browser
 from tests.views.colors import COLORS, PLOT, contrast, readable
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
+pytestmark = [
+    pytest.mark.outside,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"),
+]
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples/a-wedged-node"
 DECISIONS = [orjson.loads(line) for line in (SAMPLE / "decisions.jsonl").read_bytes().splitlines()[:-1]]
