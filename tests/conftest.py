@@ -30,9 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A fault fails twice; a machine that stood still for a second does not. Reruns are counted in the closing line.
 
     Those that share a browser come first, while each worker has enough of its own to do: later others would take some of
-    them over, and each would start a browser for its own.
+    them over, and each would start a browser for its own. Of these, those that share its page come before those that leave it.
     """
     for item in items:
         if item.get_closest_marker("real") is not None:
             item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=lambda item: "chromium" not in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: [name not in getattr(item, "fixturenames", ()) for name in ("chromium", "opened")])
