@@ -51,9 +51,10 @@ def tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text())
 
 
-def nodes(file: Path) -> Iterator[ast.AST]:
-    """Walk through all that a file consists of."""
-    return ast.walk(tree(file))
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """Return all that a file consists of."""
+    return tuple(ast.walk(tree(file)))
 
 
 def imports(file: Path) -> Iterator[str]:

@@ -167,18 +167,10 @@ def value_at(config: Config, key: str) -> Any:
     return found
 
 
-def test_defaults() -> None:
-    """A key that is absent has its documented default."""
-    config = load(None)
-
-    assert {row.key: value_at(config, row.key) for row in ROWS} == {row.key: row.default for row in ROWS}
-
-
-def test_defaults_in_entries() -> None:
-    """A key that is absent from an entry has its documented default."""
-    config = parse("\n".join(NEEDED.values()).encode())
-
-    assert {row.key: value_at(config, row.key) for row in ENTRIES} == {row.key: row.default for row in ENTRIES}
+@pytest.mark.parametrize(("config", "rows"), [(load(None), ROWS), (parse("\n".join(NEEDED.values()).encode()), ENTRIES)])
+def test_defaults(config: Config, rows: list[Row]) -> None:
+    """A key that is absent from a file, or from an entry, has its documented default."""
+    assert {row.key: value_at(config, row.key) for row in rows} == {row.key: row.default for row in rows}
 
 
 @pytest.mark.parametrize("row", [*ROWS, *ENTRIES], ids=lambda row: row.key)
