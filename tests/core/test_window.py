@@ -151,7 +151,7 @@ def naive(outcomes: list[tuple[float, Mark | None]], at: float, window: tuple[in
 def test_a_window_equals_a_naive_list(
     data: st.DataObject, window: tuple[int, float, float], gaps: list[int], stalled: int
 ) -> None:
-    """Whatever the order of arrival, a window shows what a list of all outcomes would."""
+    """Whatever the order of arrival, a window shows what a list of all would; of one moment, the last to arrive is newest."""
     scale = data.draw(st.sampled_from([8, 64, 1]))
     times = [100.0]
     for gap in gaps:
@@ -167,8 +167,8 @@ def test_a_window_equals_a_naive_list(
 
     seen = real.seen(at, stalled)
 
-    assert naive(outcomes, at, window, stalled)[:4] == seen[:4]
-    assert naive(outcomes, at, window, stalled).oldest == seen.oldest
+    assert naive(arriving, at, window, stalled)[:4] == seen[:4]
+    assert naive(arriving, at, window, stalled).oldest == seen.oldest
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60), st.integers(0, 200))
