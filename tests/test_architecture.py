@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import tailhealth
 
@@ -46,9 +45,21 @@ def part(file: Path) -> str:
     return names[0] if len(names) > 1 else ""
 
 
+@cache
+def tree(file: Path) -> ast.Module:
+    """Parse a file once for all rules."""
+    return ast.parse(file.read_text())
+
+
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """Return all that a file consists of."""
+    return tuple(ast.walk(tree(file)))
+
+
 def imports(file: Path) -> Iterator[str]:
     """Yield the full name of every module that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -63,7 +74,7 @@ FLAGS = {"live", "is_live", "replay", "is_replay", "replaying", "one_shot", "off
 
 def flags(file: Path) -> Iterator[str]:
     """Yield the boolean arguments, fields and keywords of a file that would tell a part which mode it runs in."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes(file):
         match node:
             case (
                 ast.arg(arg=name, annotation=ast.Name(id="bool"))
@@ -78,44 +89,36 @@ def _name(file: Path) -> str:
     return file.relative_to(ROOT.parent).as_posix()
 
 
-@pytest.mark.parametrize("file", FILES, ids=_name)
-def test_imports_go_one_way(file: Path) -> None:
+def test_imports_go_one_way() -> None:
     """No part knows of the parts above it."""
-    own = {name for name in imports(file) if name.split(".")[0] == "tailhealth" and "." in name}
-    parts = {name.split(".")[1] for name in own if (ROOT / name.split(".")[1]).is_dir()}
-
-    assert parts - MAY_IMPORT[part(file)] == set()
+    for file in FILES:
+        own = {name for name in imports(file) if name.split(".")[0] == "tailhealth" and "." in name}
+        parts = {name.split(".")[1] for name in own if (ROOT / name.split(".")[1]).is_dir()}
+        assert parts - MAY_IMPORT[part(file)] == set(), _name(file)
 
 
 CORE = [file for file in FILES if part(file) == "core"]
 
 
-@pytest.mark.parametrize("file", CORE, ids=_name)
-def test_the_core_imports_only_what_is_pure(file: Path) -> None:
+def test_the_core_imports_only_what_is_pure() -> None:
     """No clock, no dice, no I/O: they come in as values or not at all."""
-    roots = {name.split(".")[0] for name in imports(file)}
+    for file in CORE:
+        roots = {name.split(".")[0] for name in imports(file)}
+        assert roots - PURE - {"tailhealth"} == set(), _name(file)
 
-    assert roots - PURE - {"tailhealth"} == set()
 
-
-@pytest.mark.parametrize("file", CORE, ids=_name)
-def test_the_core_calls_nothing_impure(file: Path) -> None:
+def test_the_core_calls_nothing_impure() -> None:
     """Nor do built-ins bring them in."""
-    calls = {
-        node.func.id
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-
-    assert calls & IMPURE_CALLS == set()
+    for file in CORE:
+        calls = {node.func.id for node in nodes(file) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert calls & IMPURE_CALLS == set(), _name(file)
 
 
 def test_the_core_keeps_nothing_between_engines() -> None:
     """No `global`, and no module-level container but constants: nothing can grow there."""
     for file in CORE:
-        tree = ast.parse(file.read_text())
-        assert not [node for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal)], file.name
-        for node in tree.body:
+        assert not [node for node in nodes(file) if isinstance(node, ast.Global | ast.Nonlocal)], file.name
+        for node in tree(file).body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.List | ast.Dict | ast.Set):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = [one.id for one in targets if isinstance(one, ast.Name)]
@@ -125,30 +128,22 @@ def test_the_core_keeps_nothing_between_engines() -> None:
 BELOW = [file for file in FILES if part(file) not in ("cli", "")]
 
 
-@pytest.mark.parametrize("file", BELOW, ids=_name)
-def test_nothing_below_the_command_line_knows_whether_it_is_live(file: Path) -> None:
+def test_nothing_below_the_command_line_knows_whether_it_is_live() -> None:
     """`run` and `replay` differ in two objects only; a flag would be the beginning of two modes."""
-    assert list(flags(file)) == []
+    assert {_name(file): found for file in BELOW if (found := list(flags(file)))} == {}
 
 
-@pytest.mark.parametrize("file", [*FILES, *TESTS], ids=lambda file: file.stem)
-def test_files_are_short(file: Path) -> None:
+def test_files_are_short() -> None:
     """Nobody reads a long file; the list of exceptions gives a reason for each."""
-    lines = len(file.read_text().splitlines())
+    lengths = {file: len(file.read_text().splitlines()) for file in (*FILES, *TESTS)}
 
-    assert lines <= LONGEST or file.name in LONGER, f"{file.name}: {lines} lines"
+    assert {str(file): lines for file, lines in lengths.items() if lines > LONGEST and file.name not in LONGER} == {}
 
 
-@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
-def test_tests_neither_sleep_nor_patch(file: Path) -> None:
+def test_tests_neither_sleep_nor_patch() -> None:
     """A test waits for its event and gets its doubles as arguments."""
-    if file == Path(__file__):
-        pytest.skip("this file names what it forbids")
-    text = file.read_text()
-
-    assert "time.sleep" not in text
-    assert "mock.patch" not in text
-    assert "monkeypatch.setattr" not in text
+    for file in set(TESTS) - {Path(__file__)}:
+        assert [word for word in ("time.sleep", "mock.patch", "monkeypatch.setattr") if word in file.read_text()] == [], file
 
 
 def test_the_pure_list_is_of_this_python() -> None:

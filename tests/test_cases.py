@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,7 +60,13 @@ def wanted_of(case: int) -> dict[str, Any]:
 
 @pytest.fixture(name="done")
 def read_of(case: int) -> Read:
-    """The case's input, read."""
+    """The case's input, read once for all that is asked of it."""
+    return read_once(case)
+
+
+@cache
+def read_once(case: int) -> Read:
+    """Read the input of a case."""
     try:
         data = case_bytes(case)
     except LookupError:

@@ -151,6 +151,7 @@ def test_the_dashboard_can_be_imported() -> None:
     assert shown.get("id") is None
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 @pytest.mark.parametrize(
     "words", [("check", "rules", str(RULES)), ("test", "rules", str(ROOT / "tests" / "rules.promtool.yml"))]
@@ -163,6 +164,7 @@ def test_prometheus_takes_the_rules(words: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_prometheus_takes_the_queries_of_the_dashboard(tmp_path: Path) -> None:
     """With Grafana's variables filled in, every query of a panel is right PromQL."""

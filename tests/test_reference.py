@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,10 @@ def struct(name: str) -> Any:
     return getattr(schema, name, None) or getattr(rules, name)
 
 
-def documented() -> list[tuple[str, Key]]:
+@cache
+def documented() -> tuple[tuple[str, Key], ...]:
     """Return every key with the name of its table in the schema."""
-    return [(name, key) for name, section in zip(SECTIONS, sections(), strict=True) for key in section.keys]
+    return tuple((name, key) for name, section in zip(SECTIONS, sections(), strict=True) for key in section.keys)
 
 
 def test_it_is_not_stale() -> None:

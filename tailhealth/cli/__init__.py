@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -36,3 +38,6 @@ def main() -> None:
 
     Exit code 0: fine; 1: findings of `check`, or work that failed; 2: the call or the configuration is wrong.
     """
+    # A sign that the terminal's encoding lacks is a `?` of the same width. What scripts read is written as bytes.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")

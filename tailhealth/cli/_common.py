@@ -104,7 +104,7 @@ def order(config_path: Path | None, request: Request, *, as_json: bool) -> None:
     """
     reply = reach(config_path, request)
     if as_json:
-        click.echo(msgspec.json.encode({"v": 1, **reply.data}).decode())
+        click.echo(msgspec.json.encode({"v": 1, **reply.data}))
         return
     decisions = msgspec.convert(reply.data["decisions"], list[Decision])
     for decision in decisions:

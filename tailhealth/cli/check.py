@@ -37,7 +37,7 @@ def command(*, config_path: Path | None, as_json: bool) -> None:
     found, known = findings(facts), notes(facts)
     if as_json:
         record = {"v": 1, "findings": found, "notes": known, "pools": facts.view.pools, "logs": facts.logs}
-        click.echo(msgspec.json.encode(record).decode())
+        click.echo(msgspec.json.encode(record))
     else:
         _show(console(), found, known)
     click.get_current_context().exit(1 if found else 0)

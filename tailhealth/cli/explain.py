@@ -48,7 +48,7 @@ def command(*, upstream: str, pool: str | None, config_path: Path | None, as_jso
         raise Failure(_unknown(address, pool, told, status))
     if as_json:
         record = {"v": 1, "upstream": address, "running": status is not None, "pools": msgspec.to_builtins(found)}
-        click.echo(msgspec.json.encode(record).decode())
+        click.echo(msgspec.json.encode(record))
         return
     for number, one in enumerate(found):
         click.echo("\n" * bool(number) + "\n".join(one.lines()))

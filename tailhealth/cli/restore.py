@@ -34,7 +34,7 @@ def command(*, config_path: Path | None, as_json: bool, forget: bool) -> None:
     except (ConfigError, StateError, JournalError) as error:
         raise Wrong(str(error)) from None
     if as_json:
-        click.echo(msgspec.json.encode({"v": 1, **msgspec.to_builtins(restored)}).decode())
+        click.echo(msgspec.json.encode({"v": 1, **msgspec.to_builtins(restored)}))
     elif restored.done:
         click.echo(f"put back: {', '.join(restored.upstreams) or 'nothing was out'}")
     if not restored.done:

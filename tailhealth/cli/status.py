@@ -28,7 +28,7 @@ def command(*, config_path: Path | None, as_json: bool) -> None:
     """
     status = status_of(config_path)
     if as_json:
-        click.echo(msgspec.json.encode(status).decode())
+        click.echo(msgspec.json.encode(status))
         return
     out = console()
     look = Look(zone=local_zone(), mode="dry run" if status.dry_run else "running", plain=is_ascii(out))

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, cast
 
 import msgspec.inspect as mi
@@ -23,6 +24,12 @@ FAULTY = object()
 """Stands for a value that could not be read; its problem is noted, and its key keeps the default."""
 
 
+@cache
+def _schema() -> mi.StructType:
+    """Look the types up once: it takes milliseconds, and every file is walked twice."""
+    return cast("mi.StructType", mi.type_info(Document))
+
+
 class Walk:
     """One walk over one file. `problems` and `clashes` hold what was found, in the order of the file."""
 
@@ -34,7 +41,7 @@ class Walk:
 
     def document(self, raw: dict[str, Any]) -> Document:
         """Read the whole file."""
-        return cast("Document", self._table(cast("mi.StructType", mi.type_info(Document)), raw, ()))
+        return cast("Document", self._table(_schema(), raw, ()))
 
     def _note(self, path: KeyPath, text: str) -> object:
         self.problems.append((path, text))

@@ -11,12 +11,12 @@ import socket
 import socketserver
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
-from threading import Thread
-from typing import Any, Self
+from typing import Any
 
 import msgspec
+
+from tailhealth.service.served import InThread
 
 SOCKET = "control.sock"
 LINE = 1 << 16
@@ -77,11 +77,8 @@ class _Connection(socketserver.StreamRequestHandler):
             return Reply(ok=False, error=f"no answer within {PATIENCE:.0f} s; see `tailhealth status`")
 
 
-class ControlServer(socketserver.ThreadingUnixStreamServer):
-    """Listens on the control socket in a thread of its own and hands each request to the controller's loop."""
-
-    daemon_threads = True
-    block_on_close = False
+class ControlServer(InThread, socketserver.UnixStreamServer):
+    """Listens on the control socket and hands each request to the controller's loop."""
 
     def __init__(self, folder: Path, answer: Handler) -> None:
         self.answer = answer
@@ -93,18 +90,9 @@ class ControlServer(socketserver.ThreadingUnixStreamServer):
             super().__init__(str(self.path), _Connection)
         finally:
             os.umask(before)
-        self._thread = Thread(target=self.serve_forever, name="control", kwargs={"poll_interval": 0.5}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # it only spares the wait for the next look whether to end
-            self.socket.shutdown(socket.SHUT_RDWR)
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+        super().__exit__()
         self.path.unlink(missing_ok=True)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Self
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from tailhealth.service.control import ControlError
 from tailhealth.service.metrics import exposition
+from tailhealth.service.served import InThread
 from tailhealth.service.status import Status
 
 Ask = Callable[[], Status]
@@ -80,8 +79,8 @@ def _is_local(host: str) -> bool:
     return name.lower() in _LOCAL
 
 
-class Listener(ThreadingHTTPServer):
-    """Serves in a thread of its own.
+class Listener(InThread, HTTPServer):
+    """Answers from `with` on until its end.
 
     Args:
         address: `host:port` on loopback.
@@ -90,9 +89,6 @@ class Listener(ThreadingHTTPServer):
     Raises:
         ListenError: The address is taken, or not ours.
     """
-
-    daemon_threads = True
-    block_on_close = False
 
     def __init__(self, address: str, ask: Ask) -> None:
         self.ask = ask
@@ -103,13 +99,3 @@ class Listener(ThreadingHTTPServer):
             super().__init__((host.strip("[]"), int(port)), _Handler)
         except OSError as error:
             raise ListenError(f"listen.http: {address}: {error.strerror}: choose another port") from error
-        self._thread = Thread(target=self.serve_forever, name="listen", kwargs={"poll_interval": 0.5}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()

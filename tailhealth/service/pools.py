@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from typing import TypeAlias
 
 import msgspec
 
+from tailhealth.config.pools import joined
 from tailhealth.core.model import Pool, PoolMember
 from tailhealth.proxies.base import Place
 from tailhealth.service.standing import Standing
-
-NAME_LENGTH = 60
 
 
 class ProxyPool(msgspec.Struct, frozen=True):
@@ -39,20 +37,10 @@ Naming: TypeAlias = Callable[[ProxyPool], Sequence[NamedPool]]
 """Names the pools of places with the same upstreams; places that it does not name are left alone."""
 
 
-def pool_name(pool: ProxyPool) -> str:
-    """Name a pool that no table names: the handler's id, else the sorted upstreams (DESIGN section 9)."""
-    given = next((place.handler_id for place in pool.places if place.handler_id), None)
-    if given is not None:
-        return given
-    joined = "+".join(pool.addresses)
-    if len(joined) <= NAME_LENGTH:
-        return joined
-    return f"{joined[:NAME_LENGTH]}~{blake2b(joined.encode(), digest_size=4).hexdigest()}"
-
-
 def plain_naming(pool: ProxyPool) -> Sequence[NamedPool]:
-    """Name a pool as if the configuration had no tables."""
-    return (NamedPool(pool_name(pool), frozenset(place.key for place in pool.places)),)
+    """Name a pool as if the configuration had no tables: by its handler's id, else by its upstreams."""
+    given = next((place.handler_id for place in pool.places if place.handler_id), None)
+    return (NamedPool(given or joined(pool.addresses), frozenset(place.key for place in pool.places)),)
 
 
 class Group(msgspec.Struct, frozen=True):

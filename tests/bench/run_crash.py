@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.real.caddy import caddy, logged, reverse_proxy
-from tests.real.dying_run import Action, Step, death, dials
+from tests.real.crash import Action
+from tests.real.dying_run import Step, death
 
 WEIGHTED = {"selection_policy": {"policy": "weighted_round_robin", "weights": [10, 1, 1]}}
 
@@ -26,7 +27,7 @@ def main(times: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "caddy").mkdir()
         with caddy(Path(folder) / "caddy", handlers) as proxy:
-            everything = dials(proxy)
+            everything = proxy.dials()
             for action in Action:
                 for step in Step:
                     seen = Counter[str]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ def calibrate(*arguments: str, stdin: bytes | None = None) -> Result:
     return CliRunner().invoke(command, list(arguments), input=stdin, catch_exceptions=False)
 
 
+@cache
 def found(*arguments: str) -> dict[str, Any]:
-    """Run it for scripts."""
+    """Run it for scripts, once for each log: all tests only read what it found."""
     result = calibrate("--json", *arguments)
     assert result.exit_code == 0, result.stderr
     record: dict[str, Any] = orjson.loads(result.stdout)

@@ -135,11 +135,12 @@ def test_it_does_not_wait_for_long(tmp_path: Path) -> None:
         assert PATIENCE <= time.monotonic() - before < PATIENCE + 10
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+needs_bash = [pytest.mark.outside, pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")]
+
+
+@pytest.mark.parametrize("shell", [pytest.param("bash", marks=needs_bash), "zsh", "fish"])
 def test_each_shell_has_its_script(shell: str) -> None:
-    """The lines of the reference print what the shell reads, under the name of the command."""
-    if shell == "bash" and shutil.which("bash") is None:
-        pytest.skip("bash is asked for its version")
+    """The lines of the reference print what the shell reads, under the name of the command; bash is asked for its version."""
     result = CliRunner().invoke(main, env={"_TAILHEALTH_COMPLETE": f"{shell}_source"}, prog_name="tailhealth")
 
     assert result.exit_code == 0
@@ -183,6 +184,7 @@ class Bash:
         self._terminal.press(keys)
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_a_real_bash(config: str) -> None:
     """As the reference says it is set up: a tab completes the command, the upstream over its colon, and an option."""

@@ -32,6 +32,7 @@ def piped(data: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(parse, input=data, capture_output=True, timeout=DEADLINE, check=True)
 
 
+@pytest.mark.outside
 def test_a_pipe(tmp_path: Path) -> None:
     """A pipe is read until the other side closes it; then all that waited is printed, and the summary, with a state or not."""
     data = line(0, upstream="10.9.0.2:80") + roundtrip(1) + line(2) + line(3)[:-1]
@@ -41,6 +42,7 @@ def test_a_pipe(tmp_path: Path) -> None:
         assert (last["summary"]["lines"], last["summary"]["attempts"]) == (4, 4)
 
 
+@pytest.mark.outside
 def test_lines_for_people() -> None:
     """Without --json each attempt is a line that can't harm a terminal, and the summary is a table."""
     said = piped(line(0, request={"client_ip": "192.0.2.1", "method": "GET", "uri": "/\x1b[2J?secret"})).stdout.decode()

@@ -6,53 +6,20 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-import orjson
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.pseudo import DEADLINE, SEQUENCE, Pseudo
+from tests.cli.minute import NODES, line
+from tests.cli.pseudo import SEQUENCE, Pseudo
 
 CASES = Path(__file__).parent.parent / "cases"
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "a-wedged-node"
 SIZES = [(80, 24), (200, 50)]
-NODES = [f"10.0.0.{number}:11434" for number in range(1, 5)]
 
-
-def line(ago: float, upstream: str, header: float | None = 0.3, **fields: object) -> bytes:
-    """Write an access line that ended so many seconds ago; without a header time the client gave up after 100 s."""
-    record = {
-        "level": "info",
-        "ts": time.time() - ago,
-        "logger": "http.log.access.log0",
-        "msg": "handled request",
-        "request": {
-            "remote_ip": "192.0.2.1", "remote_port": "4711", "client_ip": "192.0.2.1", "proto": "HTTP/1.1", "method": "POST",
-            "host": "chat.example.test", "uri": "/api/chat", "headers": {},
-        },
-        "bytes_read": 10,
-        "duration": 100.0 if header is None else header,
-        "size": 10,
-        "status": 499 if header is None else 200,
-        "resp_headers": {},
-        "upstream": upstream,
-        "upstream_latency_ms": None if header is None else header * 1000,
-        "retries": 0,
-    }  # fmt: skip
-    return orjson.dumps(record | fields, option=orjson.OPT_APPEND_NEWLINE)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log of the last minute with four upstreams, of which the second answers nobody any more."""
-    path = tmp_path / "access.log"
-    lines = [line(60 - index / 2, NODES[index % 4], None if index % 4 == 1 and index > 60 else 0.3) for index in range(110)]
-    path.write_bytes(b"".join(lines))
-    return path
+pytestmark = pytest.mark.outside
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -208,57 +175,3 @@ def test_a_missing_log_is_waited_for(tmp_path: Path) -> None:
         top.until_line("there is no such file")
         path.write_bytes(line(0, NODES[0]))
         top.until_line(NODES[0])
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `tailhealth top` without a terminal."""
-    command = [sys.executable, "-m", "tailhealth", "top", *arguments]
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL,
-        env={**os.environ, "TZ": "UTC", **environment},
-    )  # fmt: skip
-
-
-def test_one_picture_for_a_pipe(log: Path) -> None:
-    """--once prints plain text, also in a language without Unicode."""
-    done = run("--once", str(log))
-    assert done.returncode == 0
-    assert "\x1b" not in done.stdout
-    assert "would be out" in done.stdout
-    assert "q quit" not in done.stdout
-    assert "▅" in done.stdout or "▄" in done.stdout
-    assert run("--once", str(log), PYTHONIOENCODING="ascii").stdout.isascii()
-
-
-def test_one_picture_of_history() -> None:
-    """--once with --speed goes to the end at once."""
-    done = run("--once", "--speed", "1", str(SAMPLE / "access.jsonl"))
-    assert done.returncode == 0
-    assert "recovered: it answers well on probation" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["LOG"], 2, "needs a terminal"),
-        ([], 2, "name a LOG"),
-        (["--attach", "LOG"], 2, "leave LOG and --speed out"),
-        (["--speed", "2"], 2, "--speed plays a log"),
-        (["--speed", "2", "--once", "missing.log"], 1, "there is no such file"),
-        (["--attach", "--once"], 1, "no controller runs here"),
-    ],
-)
-def test_wrong_use_is_told_in_one_line(log: Path, tmp_path: Path, arguments: list[str], code: int, told: str) -> None:
-    """Usage errors end with 2, work that fails with 1, each with one line that says what to do."""
-    done = run(*(str(log) if one == "LOG" else one for one in arguments), STATE_DIRECTORY=str(tmp_path / "none"))
-    assert done.returncode == code
-    assert told in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
-
-
-def test_an_old_log_says_how_to_play_it(tmp_path: Path) -> None:
-    """Where nothing was written lately the screen names the way to see it."""
-    path = tmp_path / "old.log"
-    path.write_bytes(line(86_400, NODES[0]))
-    assert "--speed 60 plays" in run("--once", str(path)).stdout.replace("\n", " ")

@@ -167,17 +167,10 @@ def value_at(config: Config, key: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
-def test_default(row: Row) -> None:
-    """A key that is absent has its documented default."""
-    assert value_at(load(None), row.key) == row.default
-
-
-@pytest.mark.parametrize("row", ENTRIES, ids=lambda row: row.key)
-def test_default_in_entry(row: Row) -> None:
-    """A key that is absent from an entry has its documented default."""
-    config = parse("\n".join(NEEDED.values()).encode())
-    assert value_at(config, row.key) == row.default
+@pytest.mark.parametrize(("config", "rows"), [(load(None), ROWS), (parse("\n".join(NEEDED.values()).encode()), ENTRIES)])
+def test_defaults(config: Config, rows: list[Row]) -> None:
+    """A key that is absent from a file, or from an entry, has its documented default."""
+    assert {row.key: value_at(config, row.key) for row in rows} == {row.key: row.default for row in rows}
 
 
 @pytest.mark.parametrize("row", [*ROWS, *ENTRIES], ids=lambda row: row.key)

@@ -151,7 +151,7 @@ def naive(outcomes: list[tuple[float, Mark | None]], at: float, window: tuple[in
 def test_a_window_equals_a_naive_list(
     data: st.DataObject, window: tuple[int, float, float], gaps: list[int], stalled: int
 ) -> None:
-    """Whatever the order of arrival, a window shows what a list of all outcomes would."""
+    """Whatever the order of arrival, a window shows what a list of all would; of one moment, the last to arrive is newest."""
     scale = data.draw(st.sampled_from([8, 64, 1]))
     times = [100.0]
     for gap in gaps:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tailhealth.logs.following import Begin, Since, State
 from tests.logs.timed import line, time_of
 from tests.logs.watched import Log, numbers, state_of
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    """A log that does not exist yet."""
-    log = Log(tmp_path)
-    yield log
-    log.close()
 
 
 def test_by_default_it_starts_at_the_end(log: Log) -> None:

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from tailhealth.logs.following import Begin, GapKind
 from tests.logs.timed import line
 from tests.logs.watched import Log, numbers
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    """A log that does not exist yet."""
-    log = Log(tmp_path)
-    yield log
-    log.close()
 
 
 def test_a_log_emptied_without_a_copy_is_a_named_gap(log: Log) -> None:

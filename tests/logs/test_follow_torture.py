@@ -7,6 +7,7 @@ import pytest
 from tests.bench.rotation import Plan, torture
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("events", [True, False])
 def test_every_line_arrives_once_through_rotations_stops_and_kills(*, events: bool) -> None:
     """A follower in its own process, stopped and killed at random, misses nothing and repeats nothing it need not repeat."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +13,6 @@ from tailhealth.logs.checkpoint import Checkpoint
 from tailhealth.logs.following import Begin, State
 from tests.logs.timed import line
 from tests.logs.watched import Log, numbers, state_of
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    """A log that does not exist yet."""
-    log = Log(tmp_path)
-    yield log
-    log.close()
 
 
 def test_case_94_a_log_that_may_not_be_read_is_a_state_that_heals(log: Log) -> None:

@@ -29,7 +29,7 @@ def test_it_is_turned_round(tmp_path: Path, *, packed: bool, piped: bool) -> Non
     blocks = list(open_history([path], time_of=time_of, stdin=io.BytesIO(data)))
 
     assert numbers(blocks) == list(range(3000))
-    assert all(CONTENT[block.offset :].startswith(block.data) for block in blocks)
+    assert all(CONTENT.startswith(block.data, block.offset) for block in blocks)
 
 
 def test_it_is_merged_with_other_logs(tmp_path: Path) -> None:

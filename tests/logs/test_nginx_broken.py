@@ -55,9 +55,10 @@ def test_what_is_quoted(bare: bytes, whole: bytes) -> None:
 
 
 @pytest.mark.parametrize("filler", [b" ", b", ", b"-", b'"a":', b'\\"', b'"":,', b'"', b"\\x22", b"{", b'{"a":['])
+@pytest.mark.timeout(15)  # its share is some 30 ms; in the square of its length it would be more than a minute
 def test_long_hostile_lines_are_read_in_linear_time(filler: bytes) -> None:
-    """A line of a megabyte that is almost JSON takes no more than its share: the time limit of the suite is the judge."""
-    _, tally = read(b'{"a":-' + filler * (1_000_000 // len(filler)) + b"x}\n" + line())
+    """A long line that is almost JSON takes no more than its share: the time limit is the judge."""
+    _, tally = read(b'{"a":-' + filler * (300_000 // len(filler)) + b"x}\n" + line())
 
     assert tally.records + tally.skipped.total() >= 1
 

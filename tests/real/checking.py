@@ -51,6 +51,13 @@ def ask(port: int, path: str = "/r", host: str = HOST, headers: str = "") -> byt
         return answer
 
 
+def let_pass(count: int, port: int, log: Path, once: bytes) -> None:
+    """Let requests pass until the log has their lines, in each of which something stands once."""
+    for number in range(count):
+        ask(port, f"/r/{number}")
+    until(lambda: log.exists() and log.read_bytes().count(once) >= count, "the log's lines")
+
+
 def check(config: Path) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
     """Run `check --json`; return its exit code, its findings by code, and all that it printed."""
     done = CliRunner().invoke(main, ["check", "--json", "-c", str(config)])
@@ -139,9 +146,7 @@ class CaddySetup:
     def serve(self, count: int = 24) -> None:
         """Start, and let requests pass until the log has their lines."""
         self.proxy.start()
-        for number in range(count):
-            ask(self.port, f"/r/{number}")
-        until(lambda: self.log.exists() and self.log.read_bytes().count(b"handled request") >= count, "the log's lines")
+        let_pass(count, self.port, self.log, b"handled request")
 
     def check(self) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
         """Check it."""
@@ -200,9 +205,7 @@ class NginxSetup:
     def serve(self, count: int = 24) -> None:
         """Start, and let requests pass until the log has their lines."""
         self.proxy.start()
-        for number in range(count):
-            ask(self.proxy.port, f"/r/{number}")
-        until(lambda: self.log.exists() and self.log.read_bytes().count(b"\n") >= count, "the log's lines")
+        let_pass(count, self.proxy.port, self.log, b"\n")
 
     def check(self) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
         """Check it."""

@@ -195,6 +195,28 @@ def _decision(record: dict[str, Any]) -> Decision:
     return msgspec.convert(record, Decision)
 
 
+class DyingRun(Controller):
+    """A controller whose first run is that of a module that dies on its way.
+
+    Args:
+        folder: For its files.
+        config: Its configuration.
+        module: What runs first, with the path of the configuration and `words` as its arguments.
+        words: Where and when to die.
+    """
+
+    def __init__(self, folder: Path, config: str, module: str, *words: str) -> None:
+        super().__init__(folder, config)
+        self._dying = (module, str(self.config), *words)
+
+    def command_line(self, options: tuple[str, ...]) -> list[str]:
+        """Return what is started: the module, once; then an ordinary run."""
+        if not self._dying:
+            return super().command_line(options)
+        dying, self._dying = self._dying, ()
+        return [sys.executable, "-m", *dying]
+
+
 @contextmanager
 def running(folder: Path, config: str, *options: str, environ: dict[str, str] | None = None) -> Iterator[Controller]:
     """Run a controller for the length of a `with` block."""

@@ -148,18 +148,14 @@ def crash(proxy: Caddy, folder: Path, action: Action, point: Point) -> Outcome:
     if action is Action.READMIT:
         _child(proxy, folder, Action.EJECT, Point.AFTER_CONFIRMING)
     _child(proxy, folder, action, point)
-    at_once = _listed(proxy)
+    at_once = proxy.dials()
     adapter = Adapter(Access(proxy.admin))
     with State.open(folder) as state, Journal(folder / "journal.jsonl") as journal:
         in_force = bool(state.contents.wished)
         Reconciler(adapter, state, journal, ApplyRules()).step(2000.0)
-        restarted = _listed(proxy)
+        restarted = proxy.dials()
         restore(adapter, state, journal, 2001.0, forget=True)
     return Outcome(at_once, restarted, in_force, proxy.raw_config() == original)
-
-
-def _listed(proxy: Caddy) -> list[str]:
-    return [one["dial"] for one in proxy.get(f"{HANDLER}/upstreams").json()]
 
 
 def _child(proxy: Caddy, folder: Path, action: Action, point: Point) -> None:

@@ -17,8 +17,8 @@ from tailhealth import cli
 from tailhealth.service import running as production
 from tailhealth.service.state import State
 from tests.real.caddy import until
-from tests.real.controller import SCALED, Controller
-from tests.real.crash import die
+from tests.real.controller import SCALED, Controller, DyingRun
+from tests.real.crash import Action, die
 from tests.real.faults import FaultyAdmin
 
 if TYPE_CHECKING:
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.caddy import Caddy
-
-
-class Action(StrEnum):
-    """What was being done."""
-
-    EJECT = "eject"
-    READMIT = "readmit"
 
 
 class Step(StrEnum):
@@ -110,21 +103,6 @@ class KillingAdmin(FaultyAdmin):
             self.killed.set()
 
 
-class DyingRun(Controller):
-    """A controller that dies at its `intent`-th intent."""
-
-    def __init__(self, folder: Path, config: str, intent: int, step: Step) -> None:
-        super().__init__(folder, config)
-        self._dying = [str(intent), step.value]
-
-    def command_line(self, options: tuple[str, ...]) -> list[str]:
-        """Return what is started: the module, once; then an ordinary run."""
-        if not self._dying:
-            return super().command_line(options)
-        dying, self._dying = self._dying, []
-        return [sys.executable, "-m", "tests.real.dying_run", str(self.config), *dying]
-
-
 class Outcome(NamedTuple):
     """What was found after a death."""
 
@@ -140,12 +118,6 @@ class Outcome(NamedTuple):
         without = everything[1:]
         expected = without if action is Action.EJECT else everything
         return self.at_once in (everything, without) and self.restarted == expected and self.restored
-
-
-def dials(proxy: Caddy) -> list[str]:
-    """Return the addresses that the proxy lists now."""
-    handle = proxy.get("/config/apps/http/servers/s/routes/0").json()["handle"]
-    return [one["dial"] for one in handle[-1]["upstreams"]]
 
 
 @contextmanager
@@ -168,11 +140,12 @@ def death(proxy: Caddy, folder: Path, action: Action, step: Step, *, restores: b
         step: Where it dies.
         restores: Call `tailhealth restore` between.
     """
-    original, everything = proxy.raw_config(), dials(proxy)
+    original, everything = proxy.raw_config(), proxy.dials()
     with killing(proxy.admin_port) as admin:
         config = SCALED.format(admin=admin.address, state=folder / "state", log=proxy.access_log, out="20s")
         if step in IN_PROCESS:
-            controller: Controller = DyingRun(folder, config, 1 if action is Action.EJECT else 2, step)
+            intent = "1" if action is Action.EJECT else "2"
+            controller: Controller = DyingRun(folder, config, "tests.real.dying_run", intent, step.value)
         else:
             controller = Controller(folder, config)
         controller.start()
@@ -180,18 +153,18 @@ def death(proxy: Caddy, folder: Path, action: Action, step: Step, *, restores: b
             controller.wait_for_pools()
             if action is Action.READMIT:
                 _order(controller, "eject", everything[0])
-                until(lambda: dials(proxy) == everything[1:], "the removal")
+                until(lambda: proxy.dials() == everything[1:], "the removal")
                 until(lambda: len(controller.records("apply")) == 1, "its end")
             if step not in IN_PROCESS:
                 admin.arm(controller.pid, step)
             controller.spawn(action.value, everything[0], *(["--for", "10m"] if action is Action.EJECT else []))
             controller.wait_for_death()
-            at_once = dials(proxy)
+            at_once = proxy.dials()
             restored = not restores or (controller.command("restore").returncode == 0 and proxy.raw_config() == original)
             controller.start()
             expected = everything[1:] if action is Action.EJECT else everything
             _settled(controller, proxy, expected)
-            restarted = dials(proxy)
+            restarted = proxy.dials()
             stopped = controller.stop() == 0 and proxy.raw_config() == original
         finally:
             controller.kill()
@@ -208,7 +181,7 @@ def _settled(controller: Controller, proxy: Caddy, expected: list[str]) -> None:
     """Wait until the run has read the proxy and the list is what is expected, or the deadline: the caller looks again."""
     controller.wait_for_pools()
     try:
-        until(lambda: dials(proxy) == expected, "the list", 10)
+        until(lambda: proxy.dials() == expected, "the list", 10)
     except TimeoutError:
         return
 

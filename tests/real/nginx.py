@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.real.caddy import until
+from tests.real.processes import end
 from tests.real.servers import DEADLINE, free_port
 
 if TYPE_CHECKING:
@@ -112,14 +113,7 @@ class Nginx:
     def stop(self) -> None:
         """End the process, by force after the deadline."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(DEADLINE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(DEADLINE)
+        end(process)
 
 
 @contextmanager

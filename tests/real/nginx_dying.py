@@ -18,7 +18,7 @@ from tailhealth.service import running as production
 from tailhealth.service.state import State
 from tests.real.apply_nginx import served
 from tests.real.caddy import until
-from tests.real.controller import Controller
+from tests.real.controller import Controller, DyingRun
 from tests.real.crash import Action, die
 from tests.real.run_nginx import Site, confirmed, order
 
@@ -108,21 +108,6 @@ class DyingState(State):
         self.audit.armed |= intends and self.seen == self.intent
 
 
-class DyingRun(Controller):
-    """A controller whose first run dies at its `intent`-th intent."""
-
-    def __init__(self, stage: Site, folder: Path, intent: int, step: Step) -> None:
-        super().__init__(folder, stage.config())
-        self._dying = [str(stage.proxy.file), str(intent), step.value]
-
-    def command_line(self, options: tuple[str, ...]) -> list[str]:
-        """Return what is started: the module, once; then an ordinary run."""
-        if not self._dying:
-            return super().command_line(options)
-        dying, self._dying = self._dying, []
-        return [sys.executable, "-m", "tests.real.nginx_dying", str(self.config), *dying]
-
-
 class Outcome(NamedTuple):
     """What was found after a death."""
 
@@ -151,7 +136,8 @@ def death(stage: Site, folder: Path, action: Action, step: Step, *, restores: bo
         restores: Call `tailhealth restore` between.
     """
     victim, all_three = stage.addresses[0], {0, 1, 2}
-    controller = DyingRun(stage, folder, 1 if action is Action.EJECT else 2, step)
+    words = (str(stage.proxy.file), "1" if action is Action.EJECT else "2", step.value)
+    controller = DyingRun(folder, stage.config(), "tests.real.nginx_dying", *words)
     controller.start()
     try:
         controller.wait_for_pools()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.real.caddy import Caddy, caddy, logged, reverse_proxy
 from tests.real.controller import SCALED
-from tests.real.servers import Upstream
+from tests.real.servers import Upstream, upstreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,7 @@ class Stage(NamedTuple):
 
     def dials(self) -> list[str]:
         """Return the addresses that the proxy lists now."""
-        handle = self.proxy.get("/config/apps/http/servers/s/routes/0").json()["handle"]
-        return [one["dial"] for one in handle[-1]["upstreams"]]
+        return self.proxy.dials()
 
     def config(self, more: str = "", *, first: str = "", admin: str = "", out: str = "20s") -> str:
         """Write the scaled configuration, with lines before it and tables after it."""
@@ -43,9 +42,6 @@ class Stage(NamedTuple):
 def stage(folder: Path, count: int = 3) -> Iterator[Stage]:
     """Set the stage: servers that answer after 20 ms."""
     with ExitStack() as stack:
-        nodes = [Upstream() for _ in range(count)]
-        for node in nodes:
-            node.delay = 0.02
-            stack.callback(node.stop)
+        nodes = stack.enter_context(upstreams(count, delay=0.02))
         handler = reverse_proxy(*(node.address for node in nodes), load_balancing=POLICY)
         yield Stage(stack.enter_context(caddy(folder, logged(handler))), nodes, folder)

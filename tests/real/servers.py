@@ -209,9 +209,11 @@ class Upstream:
 
 
 @contextmanager
-def upstreams(count: int) -> Iterator[list[Upstream]]:
-    """Run `count` upstreams that answer, and stop them at the end."""
+def upstreams(count: int, delay: float = 0.0) -> Iterator[list[Upstream]]:
+    """Run `count` upstreams that answer after `delay` seconds, and stop them at the end."""
     running = [Upstream() for _ in range(count)]
+    for one in running:
+        one.delay = delay
     try:
         yield running
     finally:

@@ -73,8 +73,7 @@ class Traffic:
     @property
     def listed(self) -> list[str]:
         """The upstreams that the proxy lists."""
-        path = "/config/apps/http/servers/s/routes/0/handle/0/upstreams"
-        return [one["dial"] for one in self.proxy.get(path).json()]
+        return self.proxy.dials()
 
     def heals(self) -> None:
         """Good lines come until the input is trusted again."""

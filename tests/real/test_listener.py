@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.real.caddy import caddy, logged, reverse_proxy, until
 from tests.real.clients import asking
 from tests.real.controller import SCALED, running
-from tests.real.servers import Upstream, free_port
+from tests.real.servers import free_port, upstreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,9 +70,7 @@ def test_it_is_seen_from_outside(tmp_path: Path, hook: Hook) -> None:
     """Attempts, states, ejections and applies are in /metrics by pool and upstream; a foreign Host is refused; hooks hear."""
     port = free_port()
     with ExitStack() as stack:
-        nodes = [Upstream() for _ in range(4)]
-        for node in nodes:
-            stack.callback(node.stop)
+        nodes = stack.enter_context(upstreams(4))
         addresses = [node.address for node in nodes]
         proxy = stack.enter_context(caddy(tmp_path, logged(reverse_proxy(*addresses))))
         config = SCALED.format(admin=proxy.admin, state=tmp_path / "state", log=proxy.access_log, out="20s")

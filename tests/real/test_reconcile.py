@@ -12,26 +12,13 @@ from tailhealth.service.change import restore
 from tailhealth.service.conditions import Kind
 from tailhealth.service.journal import Journal
 from tailhealth.service.state import State, Wish
-from tests.real.caddy import caddy, reverse_proxy
-from tests.real.running import HANDLER, WEIGHTED, A, B, C, D, Running
+from tests.real.caddy import reverse_proxy
+from tests.real.running import HANDLER, A, B, C, D, Running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    """Reconcile a Caddy with weights 10, 1, 1 after the first step."""
-    with caddy(tmp_path, [reverse_proxy(A, B, C, load_balancing=WEIGHTED)]) as proxy:
-        one = Running(tmp_path, proxy)
-        one.step()
-        try:
-            yield one
-        finally:
-            one.close()
 
 
 def test_out_limited_and_back_is_byte_for_byte_the_original(running: Running) -> None:

@@ -10,25 +10,12 @@ from tailhealth.proxies.base import UpstreamState
 from tailhealth.service.conditions import Kind
 from tailhealth.service.state import Wish
 from tests.real.caddy import caddy, reverse_proxy
-from tests.real.running import ROUTES, WEIGHTED, A, B, C, D, Running
+from tests.real.running import ROUTES, A, B, C, D, Running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    """Reconcile a Caddy with weights 10, 1, 1 after the first step."""
-    with caddy(tmp_path, [reverse_proxy(A, B, C, load_balancing=WEIGHTED)]) as proxy:
-        one = Running(tmp_path, proxy)
-        one.step()
-        try:
-            yield one
-        finally:
-            one.close()
 
 
 def test_what_caddy_refuses_is_not_tried_again_and_does_not_hold_up_others(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,7 @@ from tailhealth.core.model import Action, Reason
 from tests.real.caddy import caddy, logged, reverse_proxy, until
 from tests.real.clients import asking
 from tests.real.controller import SCALED, running
-from tests.real.servers import Upstream
+from tests.real.servers import Upstream, upstreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +26,7 @@ POLICY = {"selection_policy": {"policy": "round_robin"}}
 @pytest.fixture
 def nodes() -> Iterator[list[Upstream]]:
     """Three quick servers."""
-    with ExitStack() as stack:
-        three = [Upstream() for _ in range(3)]
-        for node in three:
-            node.delay = 0.02
-            stack.callback(node.stop)
+    with upstreams(3, delay=0.02) as three:
         yield three
 
 
@@ -47,19 +42,13 @@ def config_for(proxy: Caddy, folder: Path, more: str = "", out: str = "20s") -> 
     return SCALED.format(admin=proxy.admin, state=folder / "state", log=proxy.access_log, out=out) + more
 
 
-def dials(proxy: Caddy) -> list[str]:
-    """Return the addresses that the proxy lists now."""
-    handle = proxy.get("/config/apps/http/servers/s/routes/0").json()["handle"]
-    return [one["dial"] for one in handle[-1]["upstreams"]]
-
-
 def test_a_wrong_configuration_is_refused(tmp_path: Path, proxy: Caddy, nodes: list[Upstream]) -> None:
     """All its errors stand in the status, the journal and on standard error; the old rules go on, and so does an ejection."""
     good = config_for(proxy, tmp_path)
     with running(tmp_path, good) as controller:
         controller.wait_for_pools()
         assert controller.command("eject", nodes[0].address).returncode == 0
-        until(lambda: nodes[0].address not in dials(proxy), "the removal")
+        until(lambda: nodes[0].address not in proxy.dials(), "the removal")
         controller.reload(good + '[probation]\nrequest = 1\n[pool.x]\nid = ""\n')
         until(lambda: bool(controller.status()["configuration"]["refused"]), "the refusal")
 
@@ -67,7 +56,7 @@ def test_a_wrong_configuration_is_refused(tmp_path: Path, proxy: Caddy, nodes: l
         assert "probation.request: unknown key; did you mean requests?" in refused
         assert refused == controller.records("refused")[0]["why"]
         assert all(line in controller.output() for line in refused.splitlines())
-        assert nodes[0].address not in dials(proxy)
+        assert nodes[0].address not in proxy.dials()
         controller.config.write_text(good, encoding="utf-8")
         assert "configuration not taken" in controller.command("status").stdout
 
@@ -99,7 +88,7 @@ def test_rules_names_and_logs_change_and_nothing_comes_back(tmp_path: Path, prox
         nodes[0].status = 500
         with asking(proxy.url, count=4):
             controller.wait_for(Action.EJECT, Reason.RATIO, first)
-            until(lambda: first not in dials(proxy), "the removal")
+            until(lambda: first not in proxy.dials(), "the removal")
         changes = len(controller.records("apply"))
         more = f'[[log]]\npath = "{tmp_path}/second.log"\n'
         controller.reload(config_for(proxy, tmp_path, more + table))
@@ -109,7 +98,7 @@ def test_rules_names_and_logs_change_and_nothing_comes_back(tmp_path: Path, prox
         assert [one["standing"] for one in status["view"]["pools"][0]["upstreams"]] == ["out", "serving", "serving"]
         assert [one["path"] for one in status["inputs"]] == [str(proxy.access_log), f"{tmp_path}/second.log"]
         assert status["inputs"][0]["lines"] > 0
-        assert first not in dials(proxy)
+        assert first not in proxy.dials()
         nodes[1].status = 500
         with asking(proxy.url, count=4):
             controller.wait_for(Action.WITHHELD, Reason.PROTECTED, second)
@@ -126,12 +115,12 @@ def test_observed_and_enforced_again(tmp_path: Path, proxy: Caddy, nodes: list[U
     with running(tmp_path, config_for(proxy, tmp_path)) as controller:
         controller.wait_for_pools()
         assert controller.command("eject", first).returncode == 0
-        until(lambda: first not in dials(proxy), "the removal")
+        until(lambda: first not in proxy.dials(), "the removal")
         controller.reload('mode = "observe"\n' + config_for(proxy, tmp_path))
-        until(lambda: first in dials(proxy), "its return")
+        until(lambda: first in proxy.dials(), "its return")
         assert controller.status()["view"]["pools"][0]["upstreams"][0]["standing"] == "out"
         controller.reload(config_for(proxy, tmp_path))
-        until(lambda: first not in dials(proxy), "its removal")
+        until(lambda: first not in proxy.dials(), "its removal")
 
 
 def test_replay_repeats_a_day_with_a_reload(tmp_path: Path, proxy: Caddy, nodes: list[Upstream]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,7 @@ from tailhealth.core.model import Action, Reason
 from tests.real.caddy import caddy, logged, reverse_proxy, until
 from tests.real.clients import asking
 from tests.real.controller import SCALED, running
-from tests.real.servers import Behaviour, Upstream
+from tests.real.servers import Behaviour, Upstream, upstreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +27,7 @@ POLICY = {"selection_policy": {"policy": "round_robin"}}
 @pytest.fixture
 def nodes() -> Iterator[list[Upstream]]:
     """Four inference servers that answer after 0.1 s."""
-    with ExitStack() as stack:
-        four = [Upstream() for _ in range(4)]
-        for node in four:
-            node.delay = 0.1
-            stack.callback(node.stop)
+    with upstreams(4, delay=0.1) as four:
         yield four
 
 
@@ -48,11 +43,6 @@ def listed(proxy: Caddy) -> list[dict[str, object]]:
     return upstreams
 
 
-def dials(proxy: Caddy) -> list[object]:
-    """Return the addresses that the proxy lists now."""
-    return [one["dial"] for one in listed(proxy)]
-
-
 def test_a_wedged_node_leaves_and_comes_back(tmp_path: Path, nodes: list[Upstream]) -> None:
     """One of four wedges, clients give up first: it alone is ejected, returns limited to one, and no byte stays changed."""
     addresses = [node.address for node in nodes]
@@ -65,13 +55,13 @@ def test_a_wedged_node_leaves_and_comes_back(tmp_path: Path, nodes: list[Upstrea
         original = proxy.raw_config()
         until(lambda: min(len(node.seen) for node in nodes) >= 10, "traffic at every node")
         sick.behaviour = Behaviour.HANG
-        until(lambda: sick.address not in dials(proxy), "the removal of the wedged node", 30)
-        assert [address for address in addresses if address != sick.address] == dials(proxy)
+        until(lambda: sick.address not in proxy.dials(), "the removal of the wedged node", 30)
+        assert [address for address in addresses if address != sick.address] == proxy.dials()
 
         sick.behaviour = Behaviour.ANSWER
-        until(lambda: sick.address in dials(proxy), "its return", 30)
+        until(lambda: sick.address in proxy.dials(), "its return", 30)
         returned = next(one for one in listed(proxy) if one["dial"] == sick.address)
-        assert addresses == dials(proxy)
+        assert addresses == proxy.dials()
         assert returned.get("max_requests", 1) == 1
 
         controller.wait_for(Action.RECOVERED, Reason.PROBATION, sick.address)
@@ -104,7 +94,7 @@ def test_requests_in_flight_finish(tmp_path: Path, nodes: list[Upstream]) -> Non
             until(lambda: nodes[0].in_flight > 0 and nodes[1].in_flight > 0, "requests that wait")
             ordered = controller.command("eject", nodes[1].address, "--why", "new driver")
             assert ordered.returncode == 0, ordered.stderr
-            until(lambda: nodes[1].address not in dials(proxy), "the removal")
+            until(lambda: nodes[1].address not in proxy.dials(), "the removal")
             for node in nodes:
                 node.behaviour = Behaviour.ANSWER
             waiting.stop()
@@ -144,9 +134,9 @@ def test_a_killed_controller_loses_nothing(tmp_path: Path, nodes: list[Upstream]
         original = proxy.raw_config()
         until(lambda: bool(controller.status()["view"]["pools"]), "the pools")
         assert controller.command("eject", addresses[0], "--for", "8s").returncode == 0
-        until(lambda: addresses[0] not in dials(proxy), "the removal")
+        until(lambda: addresses[0] not in proxy.dials(), "the removal")
         controller.kill()
-        assert addresses[0] not in dials(proxy)
+        assert addresses[0] not in proxy.dials()
 
         restored = controller.command("restore")
         assert restored.returncode == 0, restored.stderr
@@ -154,9 +144,9 @@ def test_a_killed_controller_loses_nothing(tmp_path: Path, nodes: list[Upstream]
         assert proxy.raw_config() == original
 
         controller.start()
-        until(lambda: addresses[0] not in dials(proxy), "the ejection to be applied again")
+        until(lambda: addresses[0] not in proxy.dials(), "the ejection to be applied again")
         controller.wait_for(Action.READMIT, Reason.TIMER, addresses[0])
-        until(lambda: addresses[0] in dials(proxy), "its return")
+        until(lambda: addresses[0] in proxy.dials(), "its return")
         assert controller.stop() == 0
         assert proxy.raw_config() == original
 
@@ -170,14 +160,14 @@ def test_a_start_after_its_time_brings_it_back(tmp_path: Path, nodes: list[Upstr
     ):
         until(lambda: bool(controller.status()["view"]["pools"]), "the pools")
         assert controller.command("eject", addresses[0], "--for", "1s").returncode == 0
-        until(lambda: addresses[0] not in dials(proxy), "the removal")
+        until(lambda: addresses[0] not in proxy.dials(), "the removal")
         controller.kill()
         ejected = next(one for one in controller.decisions() if one.action is Action.EJECT)
         assert ejected.until is not None
         until(lambda: proxy_time(proxy) > (ejected.until or 0.0), "the end of its time")
 
         controller.start()
-        until(lambda: addresses[0] in dials(proxy), "its return")
+        until(lambda: addresses[0] in proxy.dials(), "its return")
         controller.wait_for(Action.READMIT, Reason.TIMER, addresses[0])
         back = next(one for one in controller.decisions() if one.action is Action.READMIT)
         assert ejected.until == back.at
@@ -198,14 +188,14 @@ def test_what_the_operator_deletes_stays_deleted(tmp_path: Path, nodes: list[Ups
     ):
         until(lambda: bool(controller.status()["view"]["pools"]), "the pools")
         assert controller.command("eject", addresses[0], "--for", "3s").returncode == 0
-        until(lambda: addresses[0] not in dials(proxy), "the removal")
+        until(lambda: addresses[0] not in proxy.dials(), "the removal")
         proxy.config["apps"]["http"]["servers"]["s"]["routes"][0]["handle"][-1]["upstreams"].pop(0)
         proxy.load()
         shorter = proxy.raw_config()
         until(lambda: len(controller.status()["view"]["pools"][0]["upstreams"]) == 3, "the shorter pool to be seen")
         assert controller.command("eject", addresses[1], "--for", "1s").returncode == 0
-        until(lambda: addresses[1] not in dials(proxy), "another removal")
-        until(lambda: addresses[1] in dials(proxy), "its return")
+        until(lambda: addresses[1] not in proxy.dials(), "another removal")
+        until(lambda: addresses[1] in proxy.dials(), "its return")
         assert controller.stop() == 0
         assert proxy.raw_config() == shorter
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real.caddy import Caddy, caddy, logged, reverse_proxy
-from tests.real.dying_run import Action, Step, death, dials
+from tests.real.crash import Action
+from tests.real.dying_run import Step, death
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,6 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caddy]:
 @pytest.mark.parametrize("action", list(Action))
 def test_a_run_that_dies(proxy: Caddy, tmp_path: Path, action: Action, step: Step, *, restores: bool) -> None:
     """An ejection that was decided is applied by the next run and no other upstream is missing; one that ended is over."""
-    everything = dials(proxy)
+    everything = proxy.dials()
     outcome = death(proxy, tmp_path, action, step, restores=restores)
     assert outcome.sound(everything, action), outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailhealth.service.follow_parsing import WAIT
@@ -79,6 +79,7 @@ class Traffic:
         self._half = b""
 
 
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(["request", "torn", "nginx", "header", "end", "look", "stop", "rotate"]), max_size=30))
 def test_every_attempt_once(steps: list[str]) -> None:
     """Whatever is written in whichever pieces, and whenever processes stop: each attempt is printed exactly once."""

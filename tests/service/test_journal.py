@@ -82,7 +82,8 @@ def test_inputs_come_back_in_order(tmp_path: Path) -> None:
 
 @given(
     st.lists(
-        st.builds(InFlight, st.floats(0, 2e9), st.none() | st.dictionaries(st.text(max_size=5), st.integers(0, 99)), st.text())
+        st.builds(InFlight, st.floats(0, 2e9), st.none() | st.dictionaries(st.text(max_size=5), st.integers(0, 99)), st.text()),
+        max_size=10,
     )
 )
 def test_whatever_is_counted_comes_back(tmp_path_factory: pytest.TempPathFactory, samples: list[InFlight]) -> None:

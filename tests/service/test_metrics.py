@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -109,6 +109,7 @@ def test_names_follow_the_convention() -> None:
         assert not any(label.startswith("__") for one in family.samples for label in one.labels)
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_promtool_finds_nothing_to_say() -> None:
     """Prometheus' own linter takes the exposition."""
@@ -148,6 +149,7 @@ def test_series_are_bounded_by_the_pools() -> None:
 hostile = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 
 
+@settings(max_examples=50)
 @given(hostile, hostile)
 def test_a_hostile_name_forges_nothing(name: str, address: str) -> None:
     """Quotes, backslashes and line feeds in a name stay in its label: the series are those of a harmless one."""

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import pytest
 
 from tailhealth.config import parse
 from tailhealth.service.notify import QUEUE, Command, DeliveryError, Notifier, Post, Webhook, receivers_of
@@ -61,7 +62,7 @@ def hook(statuses: list[int]) -> Iterator[tuple[str, list[bytes], threading.Even
             """Keep quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/secret-token", bodies, accepted
@@ -103,6 +104,7 @@ def test_a_secret_address_is_never_named() -> None:
     assert "secret-token" not in post.problem
 
 
+@pytest.mark.outside
 def test_a_command_gets_the_event_on_standard_input(tmp_path: Path) -> None:
     """A command reads the event; its arguments are those of the configuration."""
     out = tmp_path / "event"

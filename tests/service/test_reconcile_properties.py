@@ -141,8 +141,13 @@ class Life(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 2))
     def add_by_hand(self, index: int) -> None:
-        """He adds an upstream by the admin interface, and sees to the weights."""
+        """He adds an upstream by the admin interface, and sees to the weights.
+
+        Where each listed one has an `@id` of his, none can carry our mark, and his hand is taken for a load: `check` says so.
+        """
         index %= len(self.operator)
+        if all(entry.get("@id", "").startswith("mine") for entry in self.caddy.handlers[index]["upstreams"]):
+            return
         for one in (self.caddy.handlers[index], self.operator[index]):
             if all(entry["dial"] != "y:1" for entry in self.operator[index]["upstreams"]) or one is not self.operator[index]:
                 self._append(one)

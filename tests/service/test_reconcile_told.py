@@ -18,17 +18,7 @@ from tests.service.bench import LIMITED, OUT, POOL, SERVING, Bench
 from tests.service.fake_caddy import handler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench after its first reading at 100."""
-    one = Bench(tmp_path)
-    one.step(100.0)
-    yield one
-    one.close()
 
 
 def test_held_down_upstreams_are_told(bench: Bench) -> None:

@@ -13,17 +13,7 @@ from tests.service.bench import OUT, SERVING, Bench
 from tests.service.fake_caddy import handler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench after its first reading at 100."""
-    one = Bench(tmp_path)
-    one.step(100.0)
-    yield one
-    one.close()
 
 
 def test_a_pool_with_a_new_name_keeps_its_ejections(bench: Bench) -> None:

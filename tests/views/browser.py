@@ -115,13 +115,18 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until a JavaScript condition holds, looked at whenever the page draws."""
-        limit = PATIENCE * 1000
-        assert self.evaluate(
-            "new Promise((done) => { const start = Date.now(); const look = () => {"
-            f"if ({condition}) done(true); else if (Date.now() - start > {limit}) done(false); else setTimeout(look, 50); }};"
-            "look(); })"
-        ), f"did not happen: {condition}"
+        """Wait until a JavaScript condition holds."""
+        assert self.comes(condition, PATIENCE), f"did not happen: {condition}"
+
+    def comes(self, condition: str, within: float) -> bool:
+        """Tell whether a JavaScript condition holds within so many seconds."""
+        return bool(
+            self.evaluate(
+                "new Promise((done) => { const start = Date.now(); const look = () => {"
+                f"if ({condition}) done(true); else if (Date.now() - start > {within * 1000}) done(false);"
+                "else setTimeout(look, 50); }; look(); })"
+            )
+        )
 
     def open(self, path: Path) -> None:
         """Open a file and wait until its plots are drawn."""
