@@ -160,7 +160,7 @@ class Controller:
         self.config = config
         self._refused = ""
         self._read_at = self._wishes_from = at
-        self._waker.turn_to([path for path in self._logs.paths if path != STDIN])
+        self._waker.turn_to([path for path in self._logs.paths if path != STDIN], config.lateness)
         self._journal.resize(config.journal.max_bytes, config.journal.keep)
         table = config.proxy
         rules = ApplyRules.of(table)
