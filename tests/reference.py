@@ -22,7 +22,7 @@ if not __package__:
     # Started by its path: what it imports is found all the same.
     sys.path.insert(0, str(ROOT))
 
-from tailhealth.cli import NAMES  # noqa: E402 - the path comes first
+from tailhealth.cli import SUMMARIES  # noqa: E402 - the path comes first
 from tailhealth.cli import main as program  # noqa: E402 - the path comes first
 from tailhealth.config import rules, schema  # noqa: E402 - the path comes first
 from tailhealth.service.metrics import families  # noqa: E402 - the path comes first
@@ -213,7 +213,7 @@ def help_of(*words: str) -> str:
 
 def _commands() -> Iterator[str]:
     yield f"\n## Commands\n\n```text\n{help_of()}\n```\n"
-    for name in sorted(NAMES):
+    for name in sorted(SUMMARIES):
         yield f"\n### {name}\n\n```text\n{help_of(name)}\n```\n"
 
 

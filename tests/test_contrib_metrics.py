@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tailhealth.cli import NAMES
+from tailhealth.cli import SUMMARIES
 from tailhealth.core.model import Action, Kind, Reason, Verdict
 from tailhealth.core.view import Standing
 from tailhealth.service.metrics import families
@@ -131,7 +131,7 @@ def test_commands_in_the_alerts_exist() -> None:
     """An alert that names a command names one that there is."""
     named = {name for rule in rules() for name in re.findall(r"`tailhealth ([a-z]+)", str(rule["annotations"]))}
     assert named
-    assert named <= set(NAMES)
+    assert named <= set(SUMMARIES)
 
 
 def test_the_dashboard_can_be_imported() -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import tests.reference
-from tailhealth.cli import NAMES
+from tailhealth.cli import SUMMARIES
 from tailhealth.config import parse, rules, schema
 from tests.reference import PATH, SECTIONS, Key, help_of, is_value, reference, sections
 
@@ -91,7 +91,7 @@ def test_every_command_is_in_it() -> None:
     """With its help, as it is printed."""
     text = PATH.read_text(encoding="utf-8")
 
-    assert all(f"```text\n{help_of(name)}\n```" in text for name in NAMES)
+    assert all(f"```text\n{help_of(name)}\n```" in text for name in SUMMARIES)
 
 
 QUESTIONS = (PATH.parent / "QUESTIONS.md").read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def test_what_the_answers_name_exists() -> None:
     assert len(with_table) > 10
     assert set(with_table) <= keys
 
-    known = {name for _, name in keys} | set(NAMES) | WORDS
+    known = {name for _, name in keys} | set(SUMMARIES) | WORDS
     for text in re.findall(r"`([^`]+)`", QUESTIONS):
         first = re.match(r"(?:tailhealth )?([a-z_]+)(?: = .*| --[a-z-]+.*)?$", text)
         if first is not None:

@@ -1,31 +1,63 @@
-"""The commands, one short file each. Adding a file here that defines `command` adds the command."""
+"""The commands, one short file each, which defines `command`. A new one gets its line in `SUMMARIES`."""
 
 from __future__ import annotations
 
 import io
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
 
 import click
+from click.shell_completion import CompletionItem
 
-NAMES = {module.name.replace("_", "-"): module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
+SUMMARIES = {
+    "calibrate": "Measure healthy answers, propose slower_than.",
+    "check": "Say what is wrong with the setup, and its remedy.",
+    "demo": "Watch a stuck node be found on a real Caddy.",
+    "eject": "Take an upstream out of rotation by hand.",
+    "explain": "Tell why an upstream is in or out.",
+    "init": "Write a configuration to begin with.",
+    "parse": "Show how the lines of a log are read.",
+    "pause": "Eject nothing for a while.",
+    "pin": "Keep an upstream in, or out.",
+    "readmit": "Put an upstream back into rotation by hand.",
+    "replay": "Tell what would have been decided on a log.",
+    "restore": "Put everything back into the proxy.",
+    "resume": "End a pause.",
+    "run": "Follow the logs, decide, and act.",
+    "status": "Show how everything stands.",
+    "top": "Show live what every upstream does.",
+    "unpin": "Let the rules decide again.",
+}
+"""Each command in a sentence. It stands here because the list of all commands must not import what they work with."""
 
 
 class Commands(click.Group):
-    """A group that imports a command's module only when that command is named: `--help` must start fast."""
+    """A group that imports a command's module only when that command is called: `--help` and completion must start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Name the commands in alphabetical order."""
-        return sorted(NAMES)
+        return sorted(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import one command."""
-        module = NAMES.get(cmd_name)
-        if module is None:
+        if cmd_name not in SUMMARIES:
             return None
-        command: click.Command = import_module(f"{__name__}.{module}").command
+        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES[name]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands that begin so, and what any command offers."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        # Not by the base class, which would import every command that it names.
+        return [
+            *(CompletionItem(name, help=SUMMARIES[name]) for name in names),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
 
 @click.command(cls=Commands, epilog="Example: tailhealth top /var/log/caddy/traffic.log")

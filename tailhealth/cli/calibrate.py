@@ -30,10 +30,7 @@ def _durations(_: click.Context, param: click.Parameter, values: tuple[str, ...]
     return found
 
 
-@click.command(
-    short_help="Measure healthy answers, propose slower_than.",
-    epilog="Example: tailhealth calibrate /var/log/caddy/access.log* --try 10s --write",
-)
+@click.command(epilog="Example: tailhealth calibrate /var/log/caddy/access.log* --try 10s --write")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option

@@ -22,9 +22,7 @@ from tailhealth.service.reloading import check_runnable
 from tailhealth.views.text import harmless
 
 
-@click.command(
-    short_help="Say what is wrong with the setup, and its remedy.", epilog="Example: tailhealth check -c /etc/tailhealth.toml"
-)
+@click.command(epilog="Example: tailhealth check -c /etc/tailhealth.toml")
 @config_option
 @json_option
 def command(*, config_path: Path | None, as_json: bool) -> None:

@@ -31,7 +31,7 @@ _PATIENT = 2
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@click.command(short_help="Watch a stuck node be found on a real Caddy.", epilog="Example: tailhealth demo")
+@click.command(epilog="Example: tailhealth demo")
 def command() -> None:
     """Show on a real Caddy how a stuck node is found, ejected and brought back; takes about 40 s.
 

@@ -11,10 +11,7 @@ from tailhealth.cli._complete import complete_upstream
 from tailhealth.service.control import Request
 
 
-@click.command(
-    short_help="Take an upstream out of rotation by hand.",
-    epilog='Example: tailhealth eject 10.0.0.2:11434 --for 30m --why "new driver"',
-)
+@click.command(epilog='Example: tailhealth eject 10.0.0.2:11434 --for 30m --why "new driver"')
 @click.argument("upstream", shell_complete=complete_upstream)
 @order_options
 @for_option

@@ -24,9 +24,7 @@ from tailhealth.views.explain import Event, Explanation, Facts, Live, explain
 from tailhealth.views.text import duration, harmless
 
 
-@click.command(
-    short_help="Tell why an upstream is in or out.", epilog="Example: tailhealth explain 10.0.0.2:11434 -c /etc/tailhealth.toml"
-)
+@click.command(epilog="Example: tailhealth explain 10.0.0.2:11434 -c /etc/tailhealth.toml")
 @click.argument("upstream", shell_complete=complete_upstream)
 @pool_option
 @config_option

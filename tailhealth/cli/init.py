@@ -17,10 +17,7 @@ DEFAULT = "tailhealth.toml"
 STDOUT = "-"
 
 
-@click.command(
-    short_help="Write a configuration to begin with.",
-    epilog="Example: tailhealth init --kind nginx --output /etc/tailhealth.toml",
-)
+@click.command(epilog="Example: tailhealth init --kind nginx --output /etc/tailhealth.toml")
 @click.option(
     "--kind",
     type=click.Choice(["caddy", "nginx", "nginx-plus"]),

@@ -17,10 +17,7 @@ from tailhealth.service.parsing import Parsing
 from tailhealth.views.parsed import Outcomes, attempt_record, parse_summary, summary
 
 
-@click.command(
-    short_help="Show how the lines of a log are read.",
-    epilog="Example: tailhealth parse --json /var/log/caddy/access.log | tail -1",
-)
+@click.command(epilog="Example: tailhealth parse --json /var/log/caddy/access.log | tail -1")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option

@@ -11,7 +11,7 @@ from tailhealth.cli._complete import complete_pool
 from tailhealth.service.control import Request
 
 
-@click.command(short_help="Eject nothing for a while.", epilog='Example: tailhealth pause --for 1h --why "failover test"')
+@click.command(epilog='Example: tailhealth pause --for 1h --why "failover test"')
 @click.argument("pool", required=False, shell_complete=complete_pool)
 @config_option
 @json_option

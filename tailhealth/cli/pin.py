@@ -11,9 +11,7 @@ from tailhealth.cli._complete import complete_upstream
 from tailhealth.service.control import Request
 
 
-@click.command(
-    short_help="Keep an upstream in, or out.", epilog='Example: tailhealth pin in 10.0.0.2:11434 --for 2h --why "load test"'
-)
+@click.command(epilog='Example: tailhealth pin in 10.0.0.2:11434 --for 2h --why "load test"')
 @click.argument("side", type=click.Choice(["in", "out"]))
 @click.argument("upstream", shell_complete=complete_upstream)
 @order_options

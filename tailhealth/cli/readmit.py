@@ -11,10 +11,7 @@ from tailhealth.cli._complete import complete_upstream
 from tailhealth.service.control import Request
 
 
-@click.command(
-    short_help="Put an upstream back into rotation by hand.",
-    epilog='Example: tailhealth readmit 10.0.0.2:11434 --why "driver is in"',
-)
+@click.command(epilog='Example: tailhealth readmit 10.0.0.2:11434 --why "driver is in"')
 @click.argument("upstream", shell_complete=complete_upstream)
 @order_options
 def command(*, upstream: str, config_path: Path | None, pool: str | None, why: str, as_json: bool) -> None:

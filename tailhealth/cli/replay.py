@@ -29,10 +29,7 @@ from tailhealth.views.records import decision_record, replay_summary
 from tailhealth.views.tables import Period, summary
 
 
-@click.command(
-    short_help="Tell what would have been decided on a log.",
-    epilog="Example: tailhealth replay access.log.1.gz access.log -c tailhealth.toml",
-)
+@click.command(epilog="Example: tailhealth replay access.log.1.gz access.log -c tailhealth.toml")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @config_option
 @json_option

@@ -17,7 +17,7 @@ from tailhealth.service.running import journal_of
 from tailhealth.service.state import State, StateError
 
 
-@click.command(short_help="Put everything back into the proxy.", epilog="Example: tailhealth restore -c /etc/tailhealth.toml")
+@click.command(epilog="Example: tailhealth restore -c /etc/tailhealth.toml")
 @config_option
 @json_option
 @click.option("--forget", is_flag=True, help="Drop the running ejections too; else the next start applies them again.")

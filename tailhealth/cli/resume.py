@@ -11,7 +11,7 @@ from tailhealth.cli._complete import complete_pool
 from tailhealth.service.control import Request
 
 
-@click.command(short_help="End a pause.", epilog="Example: tailhealth resume")
+@click.command(epilog="Example: tailhealth resume")
 @click.argument("pool", required=False, shell_complete=complete_pool)
 @config_option
 @json_option

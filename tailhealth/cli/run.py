@@ -15,9 +15,7 @@ from tailhealth.service.state import StateError
 from tailhealth.service.systemd import Notices
 
 
-@click.command(
-    short_help="Follow the logs, decide, and act.", epilog="Example: tailhealth run -c /etc/tailhealth.toml --dry-run"
-)
+@click.command(epilog="Example: tailhealth run -c /etc/tailhealth.toml --dry-run")
 @config_option
 @click.option("--dry-run", is_flag=True, help="Decide and write it down, and change nothing in the proxy.")
 def command(*, config_path: Path | None, dry_run: bool) -> None:

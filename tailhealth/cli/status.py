@@ -18,7 +18,7 @@ from tailhealth.views.text import harmless, moment
 from tailhealth.views.top import still
 
 
-@click.command(short_help="Show how everything stands.", epilog="Example: tailhealth status -c /etc/tailhealth.toml --json")
+@click.command(epilog="Example: tailhealth status -c /etc/tailhealth.toml --json")
 @config_option
 @json_option
 def command(*, config_path: Path | None, as_json: bool) -> None:

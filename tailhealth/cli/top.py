@@ -19,7 +19,7 @@ from tailhealth.service.control import ControlError
 from tailhealth.views.frame import Look
 
 
-@click.command(short_help="Show live what every upstream does.", epilog="Example: tailhealth top /var/log/caddy/traffic.log")
+@click.command(epilog="Example: tailhealth top /var/log/caddy/traffic.log")
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
 @config_option
 @click.option("--attach", is_flag=True, help="Show the controller that runs, instead of a log.")

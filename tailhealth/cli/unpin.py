@@ -11,7 +11,7 @@ from tailhealth.cli._complete import complete_upstream
 from tailhealth.service.control import Request
 
 
-@click.command(short_help="Let the rules decide again.", epilog="Example: tailhealth unpin 10.0.0.2:11434")
+@click.command(epilog="Example: tailhealth unpin 10.0.0.2:11434")
 @click.argument("upstream", shell_complete=complete_upstream)
 @order_options
 def command(*, upstream: str, config_path: Path | None, pool: str | None, why: str, as_json: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat as modes
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 
@@ -104,7 +103,7 @@ class LocalDisk:
 
     def stat(self, path: str) -> Stat:
         """See `Disk`."""
-        return _stat(Path(path).stat())
+        return _stat(os.stat(path))  # noqa: PTH116 - asked at every look, where a Path would cost more than the system's answer
 
     def open(self, path: str) -> LocalFile:
         """See `Disk`."""

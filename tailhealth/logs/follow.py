@@ -26,8 +26,8 @@ from tailhealth.logs.sources import Sources
 
 GRACE = 30.0
 """Seconds of quiet after which a generation that was rolled away is taken as finished."""
-BUDGET = 4 * 1024 * 1024
-"""Bytes that one poll reads at most, roughly."""
+BUDGET = 1024 * 1024
+"""Bytes that one poll reads at most, roughly: all that its lines become is in memory at once."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 # Owner and mode of a new file are often set right after its creation; a stale handle is not better for being asked again.
 _PAUSES = {errno.EACCES: (0.1, 5.0), errno.EPERM: (0.1, 5.0)}

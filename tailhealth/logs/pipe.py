@@ -14,8 +14,8 @@ from tailhealth.logs.generation import FileId
 from tailhealth.logs.lines import MAX_LINE, LineCutter
 from tailhealth.logs.source import BLOCK, Chunk
 
-BUDGET = 4 * 1024 * 1024
-"""Bytes that one poll reads at most, roughly."""
+BUDGET = 1024 * 1024
+"""Bytes that one poll reads at most, roughly: all that its lines become is in memory at once."""
 
 
 class PipeFollower:

@@ -87,9 +87,10 @@ class Sources:
         if layout.current is not None:
             if self.current is not None:
                 self.counts.rotations += 1
+                # What was quiet before it was replaced may have been written to since. Those before it go on being quiet: else
+                # a log that is rolled more often than once a `grace` would keep all its generations open.
+                self._quiet.pop(self.current, None)
             self.current = layout.current
-            # What was quiet before it was replaced may have been written to since.
-            self._quiet = {}
 
     def let_go(self) -> None:
         """Close everything, to find it again later."""

@@ -31,12 +31,13 @@ logging.getLogger("watchdog.observers.inotify").setLevel(logging.CRITICAL)
 INTERVAL = 0.25
 """Longest wait in seconds, events or not."""
 BUSY_INTERVAL = 0.02
-"""Wait in seconds while events come so fast that looking by the clock is cheaper than hearing of each."""
-_BUSY = 40
-"""Events within a second from which on a folder is busy."""
+"""Shortest wait in seconds while events come so fast that looking by the clock is cheaper than hearing of each."""
+_SHARE = 0.1
+"""The part of `lateness` that may pass between two looks at a busy log: each look costs far more than each line."""
+_BUSY = 0.8
+"""A folder is busy from so many events on as this part of the looks by the clock in a second."""
 _REST = 5.0
 """Seconds for which a busy folder is not watched, and between two looks whether the folders are still the same."""
-_LOT = 0.01
 _KINDS: list[type[FileSystemEvent]] = [FileCreatedEvent, FileDeletedEvent, FileModifiedEvent, FileMovedEvent]
 
 
@@ -46,6 +47,7 @@ class Waker:
     Args:
         paths: The logs. Their folders are watched, those behind links too.
         pipes: Descriptors to listen to as well, standard input for one.
+        lateness: Seconds that pass anyway before a line is used: where lines come fast, they may lie for a part of it.
         interval: Longest wait in seconds.
         observer: Makes an observer; a test may give one that fails.
         clock: Seconds of a clock that never jumps.
@@ -56,6 +58,7 @@ class Waker:
         paths: Iterable[str],
         *,
         pipes: Iterable[int] = (),
+        lateness: float = 0.0,
         interval: float = INTERVAL,
         observer: Callable[[], BaseObserver] = Observer,
         clock: Callable[[], float] = time.monotonic,
@@ -64,6 +67,7 @@ class Waker:
         """Why no events can be had, once it is known: logs are looked at by the clock then."""
         self._paths = tuple(paths)
         self._interval = interval
+        self._lateness = lateness
         self._make = observer
         self._clock = clock
         self._pipes = set(pipes)
@@ -76,6 +80,11 @@ class Waker:
         self._watch()
 
     @property
+    def pace(self) -> float:
+        """Seconds between two looks while lines come fast."""
+        return min(max(BUSY_INTERVAL, _SHARE * self._lateness), INTERVAL)
+
+    @property
     def watching(self) -> bool:
         """Events are listened for now."""
         return self._observer is not None
@@ -84,22 +93,22 @@ class Waker:
         """Return when a log may have changed, but at the latest after `timeout` seconds or the interval, the lesser of them."""
         self._tend()
         resting = self._resting_until is not None
-        longest = min(timeout, BUSY_INTERVAL if resting else self._interval)
+        longest = max(0.0, min(timeout, self.pace if resting else self._interval))
         if self._piped:
             # Lines of a pipe that come one by one are cheaper in small lots.
-            self._piped = False
-            select.select([self._bell.heard], [], [], max(0.0, min(longest, _LOT)))
-        ready, _, _ = select.select([self._bell.heard, *self._pipes], [], [], max(0.0, longest))
+            select.select([self._bell.heard], [], [], min(longest, self.pace / 2))
+        ready, _, _ = select.select([self._bell.heard, *self._pipes], [], [], longest)
         self._piped = not self._pipes.isdisjoint(ready)
-        self._bell.hush()
+        if self._bell.heard in ready:
+            self._bell.hush()
 
     def wake(self) -> None:
         """End a wait now, from any thread or signal handler."""
         self._bell.ring()
 
-    def turn_to(self, paths: Iterable[str]) -> None:
+    def turn_to(self, paths: Iterable[str], lateness: float) -> None:
         """Watch the folders of these logs from now on."""
-        self._paths = tuple(paths)
+        self._paths, self._lateness = tuple(paths), lateness
         if self._resting_until is None:
             self._unwatch()
             self._watch()
@@ -119,7 +128,7 @@ class Waker:
             if now >= self._resting_until:
                 self._resting_until = None
                 self._watch()
-        elif self._bell.count >= _BUSY and now - self._counted_from <= 1.0:
+        elif self._bell.count * self.pace >= _BUSY and now - self._counted_from <= 1.0:
             self._unwatch()
             self._resting_until = now + _REST
         elif now - self._counted_from > 1.0:

@@ -11,6 +11,8 @@ UNREADABLE_LINES, UNREADABLE_LEAST, UNREADABLE_SHARE = 200, 20, 0.5
 """More than this share of the last lines can't be read."""
 NAMELESS_RECORDS, NAMELESS_SECONDS = 20, 60.0
 """So many access records in this time, and none names an upstream."""
+LOOK_EVERY = 1.0
+"""Seconds between the looks that are remembered of that time: a busy log is looked at fifty times a second."""
 BEHIND_SECONDS, BEHIND_LOOKS = 60.0, 3
 """The newest line is older than this at so many looks in a row at which the log had grown."""
 SILENT_SECONDS = 300.0
@@ -50,7 +52,10 @@ class Blindness:
         self.source = source
         self.reason: str | None = None
         """Why it can't be trusted; None: it can."""
-        self._looks: deque[Look] = deque()
+        self._before: Look | None = None
+        self._recent: deque[Look] = deque()
+        """From the newest on since which the last 200 lines came; one for each count of lines."""
+        self._minute: deque[Look] = deque()
         self._behind = 0
         self._good = 0
         self._ends: tuple[float, float] | None = None
@@ -59,15 +64,16 @@ class Blindness:
 
     def look(self, look: Look) -> Blind | None:
         """Take a look; return a change between trusting and not."""
-        before = self._looks[-1] if self._looks else look._replace(lines=0, skipped=0, records=0, attributed=0, heard=0)
+        before = self._before
+        if before is None:
+            before = look._replace(lines=0, skipped=0, records=0, attributed=0, heard=0)
+            self._begin(before)
+        self._before = look
         if look.heard > before.heard or look.lines > before.lines:
             self._ends = None
         if look.lines > before.lines:
             self._behind = self._behind + 1 if look.late_by is not None and look.late_by > BEHIND_SECONDS else 0
-        if not self._looks:
-            self._looks.append(before._replace(at=look.at))
-        self._looks.append(look)
-        self._forget(look.at)
+        self._remember(look)
         cause = self._cause(look)
         self._good += max(0, look.lines - before.lines - (look.skipped - before.skipped))
         if cause is not None:
@@ -77,8 +83,7 @@ class Blindness:
                 return Blind(look.at, self.source, cause)
         elif self.reason is not None and self._good >= GOOD_LINES:
             self.reason = None
-            self._looks.clear()
-            self._looks.append(look)
+            self._begin(look)
             return Blind(look.at, self.source, None)
         return None
 
@@ -88,30 +93,30 @@ class Blindness:
         if counts is not None and before is not None and any(counts.get(one, 0) < count for one, count in before.items()):
             self._ends = (at if self._ends is None else self._ends[0], at)
 
-    def _forget(self, at: float) -> None:
-        """Keep the looks of the last minute, and those that hold the last 200 lines."""
-        looks = self._looks
-        while (
-            len(looks) > 2  # noqa: PLR2004 - two make a difference
-            and looks[1].at <= at - NAMELESS_SECONDS
-            and looks[-1].lines - looks[1].lines >= UNREADABLE_LINES
-        ):
-            looks.popleft()
-        if len(looks) > 1000:  # noqa: PLR2004 - a log so quiet needs no more looks to count 200 lines
-            del looks[1]
+    def _begin(self, look: Look) -> None:
+        """What was before does not count."""
+        self._recent = deque([look])
+        self._minute = deque([look])
+
+    def _remember(self, look: Look) -> None:
+        """Keep what is needed of this look, and forget what no later one will ask for: each costs the same, however many."""
+        recent, minute = self._recent, self._minute
+        if look.lines > recent[-1].lines:
+            recent.append(look)
+        while len(recent) > 1 and look.lines - recent[1].lines >= UNREADABLE_LINES:
+            recent.popleft()
+        while minute and not 0.0 <= look.at - minute[0].at <= NAMELESS_SECONDS:
+            minute.popleft()
+        if not minute or look.at - minute[-1].at >= LOOK_EVERY:
+            minute.append(look)
 
     def _cause(self, look: Look) -> str | None:
         if look.unreadable:
             return look.unreadable
-        then = self._looks[0]
-        for one in self._looks:
-            if look.lines - one.lines < UNREADABLE_LINES:
-                break
-            then = one
+        then, minute = self._recent[0], self._minute[0]
         lines, skipped = look.lines - then.lines, look.skipped - then.skipped
         if lines >= UNREADABLE_LEAST and skipped > UNREADABLE_SHARE * lines:
             return f"{skipped} of the last {lines} lines could not be read"
-        minute = next((one for one in self._looks if one.at >= look.at - NAMELESS_SECONDS), look)
         records = look.records - minute.records
         if records >= NAMELESS_RECORDS and look.attributed == minute.attributed:
             return f"none of the last {records} access records names an upstream"

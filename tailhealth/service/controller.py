@@ -38,13 +38,14 @@ from tailhealth.service.conditions import Condition
 from tailhealth.service.control import Reply, Request
 from tailhealth.service.inputs import LiveLogs
 from tailhealth.service.journal import Journal
+from tailhealth.service.keeping import Keeper
 from tailhealth.service.misfits import conditions
 from tailhealth.service.naming import ConfiguredNames
 from tailhealth.service.notify import Tell, nobody
 from tailhealth.service.numbers import Numbers
 from tailhealth.service.orders import OrderDesk, OrderError, command_of
 from tailhealth.service.schedule import ApplyRules
-from tailhealth.service.state import State, StateError
+from tailhealth.service.state import State
 from tailhealth.service.status import Configuration, Status
 from tailhealth.service.wishes import concerned, wish_for
 from tailhealth.service.worker import Polled, Worker
@@ -87,6 +88,7 @@ class Controller:
         self.engine = Engine(config.settings(), observe=self._observe)
         self._logs = logs
         self._state = state
+        self._keeper = Keeper(state, journal, clock)
         self._journal = journal
         self._worker = worker
         self._waker = waker
@@ -149,6 +151,7 @@ class Controller:
         if self._wishes_from is not None and self.engine.frontier >= self._wishes_from:
             self._wishes_from = None
             self._wish_all()
+        self._keeper.turn()
 
     def reconfigure(self, config: Config) -> None:
         """Let another configuration hold: rules, names, logs and times change, and nothing that is known is lost."""
@@ -160,7 +163,7 @@ class Controller:
         self.config = config
         self._refused = ""
         self._read_at = self._wishes_from = at
-        self._waker.turn_to([path for path in self._logs.paths if path != STDIN])
+        self._waker.turn_to([path for path in self._logs.paths if path != STDIN], config.lateness)
         self._journal.resize(config.journal.max_bytes, config.journal.keep)
         table = config.proxy
         rules = ApplyRules.of(table)
@@ -180,12 +183,17 @@ class Controller:
         for decision in decisions:
             self._journal.decision(decision)
         self._desk.give_up()
-        self._keep()
+        self._keeper.note(self.engine)
+        self._keeper.keep()
         self._journal.stopped(self.engine.now)
 
     def _act(self, decisions: list[Decision]) -> None:
         """Write down what was decided, keep what a restart needs, and hand the wishes to the worker."""
-        self._desk.settle(decisions)
+        if decisions or self._desk.has_passed:
+            self._keeper.note(self.engine)
+        if self._desk.has_passed:
+            self._keeper.keep()  # what an order led to, decision or not, no crash may undo once it is answered
+            self._desk.settle(decisions)
         if not decisions:
             return
         self.latest.extend(decisions)
@@ -193,7 +201,6 @@ class Controller:
         for decision in decisions:
             self._journal.decision(decision)
             self._tell("decision", msgspec.to_builtins(decision))
-        self._keep()
         for name, upstream in concerned(decisions):
             pool = self.engine.pools.get(name)
             member = None if pool is None else pool.members.get(upstream)
@@ -205,13 +212,6 @@ class Controller:
         for pool in self.engine.pools.values():
             for upstream, member in pool.members.items():
                 self._worker.wish(pool.name, upstream, wish_for(pool, member, self.engine.frontier))
-
-    def _keep(self) -> None:
-        """Write down what a restart needs; while that can't be done, nothing is changed in the proxy either."""
-        try:
-            self._state.update(carried=self.engine.carry(), paused=self.engine.carry_paused())
-        except StateError as error:
-            self._journal.note("trouble", self._clock(), kind="state_unwritable", why=str(error))
 
     # What comes in
 

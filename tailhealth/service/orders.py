@@ -64,6 +64,11 @@ class OrderDesk:
         """Remember who gave an order that was just handed to the engine."""
         self._waiting.append(_Waiting(command, reply, []))
 
+    @property
+    def has_passed(self) -> bool:
+        """The engine has passed an order that is not answered yet."""
+        return any(self._engine.frontier >= one.command.at for one in self._waiting)
+
     def settle(self, decisions: list[Decision]) -> None:
         """Answer the orders that the engine has passed, with the decisions that came of them."""
         still = []

@@ -99,7 +99,7 @@ class Run:
         self._logs = LiveLogs(config, clock() - config.longest_within())
         parts.callback(self._logs.close)
         pipes = [sys.stdin.fileno()] if any(log.path == STDIN for log in config.log) else []
-        self.waker = Waker([path for path in self._logs.paths if path != STDIN], pipes=pipes)
+        self.waker = Waker([path for path in self._logs.paths if path != STDIN], pipes=pipes, lateness=config.lateness)
         parts.callback(self.waker.close)
         proxy = proxy_of(config, self._state, dry_run=self._dry_run)
         table = config.proxy

@@ -135,9 +135,10 @@ class _Version(msgspec.Struct):
 
 
 class State:
-    """A state directory that this process holds. Change the contents with `update`, which writes them before it returns.
+    """A state directory that this process holds.
 
-    Threads may share it, as long as each changes fields of its own.
+    Change the contents with `update`, which writes them before it returns, or with `note` where it is enough that they are
+    written before anything that comes later. Threads may share it, as long as each changes fields of its own.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -147,6 +148,7 @@ class State:
         self._lock = lock
         self._writing = Lock()
         self.contents = self._read() or Contents(token=secrets.token_hex(4))
+        self._written = self.contents
 
     @classmethod
     def open(cls, folder: Path) -> State:
@@ -175,16 +177,31 @@ class State:
         return opened
 
     def update(self, **changes: Any) -> None:
-        """Replace fields of the contents, durably; nothing is written if nothing changes.
+        """Replace fields of the contents, durably, along with all that was noted; nothing is written if nothing changes.
 
         Raises:
-            StateError: The file can't be written. The contents in memory are then those of the file.
+            StateError: The file can't be written. The contents in memory are then what they were.
         """
         with self._writing:
             contents = msgspec.structs.replace(self.contents, **changes)
             if contents != self.contents:
-                self._write(msgspec.json.encode(contents))
+                self._write(contents)
                 self.contents = contents
+
+    def note(self, **changes: Any) -> None:
+        """Replace fields of the contents in memory: the next change that is written takes them along."""
+        with self._writing:
+            self.contents = msgspec.structs.replace(self.contents, **changes)
+
+    def sync(self) -> None:
+        """Write what was noted, if it is not written yet.
+
+        Raises:
+            StateError: The file can't be written. It stays noted.
+        """
+        with self._writing:
+            if self.contents != self._written:
+                self._write(self.contents)
 
     def close(self) -> None:
         """Give the directory back."""
@@ -224,8 +241,9 @@ class State:
         path.rename(target)
         return target
 
-    def _write(self, text: bytes) -> None:
+    def _write(self, contents: Contents) -> None:
         path = self.folder / FILE
+        text = msgspec.json.encode(contents)
         beside = path.with_name(f"{FILE}.new")
         try:
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
@@ -240,3 +258,4 @@ class State:
                 os.close(folder)
         except OSError as error:
             raise StateError(f"{path}: {error.strerror}: nothing is changed in the proxy while it can't be written") from error
+        self._written = contents

@@ -85,8 +85,23 @@ class _Slice:
         self.number = number
         self.good = 0
         self.ignored = 0
-        self.bad: dict[str, int] = {}
-        self.headers = array("I", bytes(4 * _BUCKETS))
+        self.bad: dict[str, int] | None = None
+        self.headers = array("H", bytes(2 * _BUCKETS))
+
+    def note_bad(self, kind: str) -> None:
+        """Count a bad outcome; most slices have none, and there are twenty for each upstream."""
+        if self.bad is None:
+            self.bad = {}
+        self.bad[kind] = self.bad.get(kind, 0) + 1
+
+    def note_header(self, bucket: int) -> None:
+        """Count a header time."""
+        try:
+            self.headers[bucket] += 1
+        except OverflowError:
+            # Only an upstream with thousands of requests a second needs larger numbers.
+            self.headers = array("Q", self.headers)
+            self.headers[bucket] += 1
 
 
 class _Row:
@@ -117,14 +132,14 @@ class _Row:
         if verdict is _GOOD:
             part.good += 1
         elif verdict is _BAD and outcome.kind is not None:
-            part.bad[outcome.kind] = part.bad.get(outcome.kind, 0) + 1
+            part.note_bad(outcome.kind)
         else:
             part.ignored += 1
             if outcome.kind is _ROUTE:
                 return
         waited = header_time(attempt)
         if waited is not None:
-            part.headers[_bucket(waited)] += 1
+            part.note_header(_bucket(waited))
         elif attempt.end is not _ANSWERED:
             waited = attempt.duration
         if waited is not None and waited > self.longest[slot]:
@@ -186,7 +201,7 @@ def _shown(pool: str, upstream: str, row: _Row, tick: int, at: float) -> Upstrea
     headers = [0] * _BUCKETS
     for part in parts:
         headers = [one + more for one, more in zip(headers, part.headers, strict=True)]
-        for kind, count in part.bad.items():
+        for kind, count in (part.bad or {}).items():
             bad[str(kind)] = bad.get(str(kind), 0) + count
     good, ignored = sum(part.good for part in parts), sum(part.ignored for part in parts)
     return UpstreamStats(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import tempfile
 import time
@@ -11,17 +10,12 @@ from pathlib import Path
 from threading import Event
 
 from tests.bench.lines import caddy_lines
+from tests.bench.process import cpu_seconds
 from tests.cli.pseudo import Pseudo
 
 GOAL = 0.05
 """Share of one core at 1,000 lines a second (issue 6)."""
 _STEP = 0.1
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measured(rate: int, seconds: float, size: tuple[int, int]) -> float:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from tailhealth.cli import NAMES, main
+from tailhealth.cli import SUMMARIES, main
 
-COMMANDS = {name: command for name in NAMES if (command := main.get_command(click.Context(main), name)) is not None}
+COMMANDS = {name: command for name in SUMMARIES if (command := main.get_command(click.Context(main), name)) is not None}
 OPTIONS = [
     pytest.param(name, option, id=f"{name} {option.opts[-1]}")
     for name, command in COMMANDS.items()
@@ -33,7 +35,7 @@ def test_all_commands_are_listed() -> None:
     """The help of the program has a whole sentence for each command, none cut off at 80 columns, and an example."""
     text = shown("--help")
 
-    for name in NAMES:
+    for name in SUMMARIES:
         found = re.search(rf"^  {name} +(\S.*)$", text, re.MULTILINE)
         assert found, name
         assert found[1].endswith("."), found[1]
@@ -88,10 +90,32 @@ def test_the_example_of_the_program() -> None:
     assert main.epilog
     found = re.fullmatch(r"Example: tailhealth ([a-z]+)( .*)?", main.epilog.split("\n")[0])
     assert found
-    assert found[1] in NAMES
+    assert found[1] in SUMMARIES
 
 
 def test_every_module_is_a_command() -> None:
-    """A file in `cli` without an underscore defines a command, and no other does."""
+    """A file in `cli` without an underscore defines a command, no other does, and each has its line in `SUMMARIES`."""
     folder = Path(str(main.callback.__code__.co_filename if main.callback else "")).parent
-    assert {path.stem for path in folder.glob("[!_]*.py")} == set(NAMES.values()) == {one.replace("-", "_") for one in COMMANDS}
+    assert {path.stem for path in folder.glob("[!_]*.py")} == set(SUMMARIES) == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"_TAILHEALTH_COMPLETE": "bash_complete", "COMP_WORDS": "tailhealth r", "COMP_CWORD": "1"}]
+)
+def test_listing_the_commands_imports_none(environment: dict[str, str]) -> None:
+    """`--help` and the completion of a command's name load nothing of what the commands work with: they start fast."""
+    code = (
+        "import sys\n"
+        "from tailhealth.cli import main\n"
+        "try:\n"
+        "    main(prog_name='tailhealth')\n"
+        "finally:\n"
+        "    heavy = ('tailhealth', 'requests', 'rich', 'msgspec')\n"
+        "    print(sorted(name for name in sys.modules if name.startswith(heavy)))\n"
+    )
+    command = [sys.executable, "-c", code, "--help"]
+
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "replay" in said
+    assert said.splitlines()[-1] == "['tailhealth', 'tailhealth.cli']"

@@ -87,3 +87,19 @@ def test_a_file_that_begins_alike_is_not_taken_for_ours(log: Log) -> None:
 
     assert numbers(follower.poll()) == [9]
     assert [gap.kind for gap in follower.gaps] == [GapKind.OTHER]
+
+
+def test_generations_are_finished_however_often_the_log_is_rolled(log: Log) -> None:
+    """Each after its own time of quiet: a busy log that is rolled every ten seconds has no more than four of them open."""
+    follower = log.follow(Begin())
+    kept = []
+    for number in range(20):
+        log.write(number)
+        follower.poll()
+        log.path.rename(log.path.with_name(f"access-{number}.log"))
+        log.clock.now += 10.0
+        follower.poll()
+        kept.append(len(follower.checkpoint().positions))
+
+    assert max(kept) <= 4
+    assert follower.counts.gaps == 0

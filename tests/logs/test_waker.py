@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from watchdog.events import FileModifiedEvent
 from watchdog.observers.api import BaseObserver
 from watchdog.observers.polling import PollingObserver
 
@@ -178,6 +179,35 @@ def test_a_busy_folder_is_looked_at_by_the_clock_for_a_while(tmp_path: Path, wak
     waker.wait(0.0)
 
     assert watching(waker)
+
+
+@pytest.mark.parametrize(
+    ("lateness", "pace", "busy"), [(0.0, 0.02, 40), (0.2, 0.02, 40), (1.0, 0.1, 8), (2.5, 0.25, 4), (60.0, 0.25, 4)]
+)
+def test_a_line_that_waits_anyway_may_lie_for_a_tenth_of_that(
+    tmp_path: Path, wakers: list[Waker], lateness: float, pace: float, busy: int
+) -> None:
+    """A look costs far more than a line: once a log is busy, it is looked at no more often than its lines are urgent."""
+    clock = Clock()
+    waker = Waker([str(tmp_path / "access.log")], interval=0.01, lateness=lateness, clock=clock)
+    wakers.append(waker)
+    assert waker.pace == pytest.approx(pace)
+    for _ in range(busy - 1):
+        waker._bell.on_any_event(FileModifiedEvent(""))
+    waker.wait(0.0)
+    assert watching(waker)
+    waker._bell.on_any_event(FileModifiedEvent(""))
+    waker.wait(0.0)
+    assert not watching(waker)
+
+
+def test_another_lateness_is_another_pace(tmp_path: Path, wakers: list[Waker]) -> None:
+    """A reload may change it."""
+    waker = Waker([str(tmp_path / "access.log")])
+    wakers.append(waker)
+    waker.turn_to([str(tmp_path / "access.log")], 1.0)
+
+    assert waker.pace == pytest.approx(0.1)
 
 
 def test_a_pipe_wakes_until_it_ends(tmp_path: Path, wakers: list[Waker]) -> None:

@@ -120,6 +120,21 @@ def test_pause_and_resume(scene: Stage) -> None:
         ]
 
 
+def test_an_order_that_was_answered_outlives_a_crash(scene: Stage) -> None:
+    """Also one that leads to no decision: whoever paused it, or pinned an upstream in, was told that it is done."""
+    first = scene.addresses[0]
+    with running(scene.folder, scene.config()) as controller:
+        controller.wait_for_pools()
+        assert controller.command("pin", "in", first).returncode == 0
+        assert controller.command("pause").returncode == 0
+        controller.kill()
+        controller.start()
+        controller.wait_for_pools()
+        (pool,) = controller.status()["view"]["pools"]
+        assert pool["paused"]
+        assert [one["address"] for one in pool["upstreams"] if one["pinned"]] == [first]
+
+
 def test_pin(scene: Stage) -> None:
     """Pinned in it stays whatever it does; unpinned it goes; pinned out it stays out until it is unpinned."""
     first, second = scene.addresses[:2]

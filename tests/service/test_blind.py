@@ -184,9 +184,21 @@ def test_a_thinned_log(code: str) -> None:
     assert log.grows(50, hints=frozenset({code})) == Blind(1002.0, "log", f"the log is thinned ({code})")
 
 
-def test_memory_is_bounded() -> None:
-    """A log that is looked at four times a second for hours keeps no more than a thousand looks."""
+@pytest.mark.parametrize("lines", [1, 100])
+def test_a_look_costs_the_same_however_many_there_were(lines: int) -> None:
+    """A busy log is looked at fifty times a second: what is kept of an hour of that is no more than of a minute."""
     log = Watched()
-    for number in range(3000):
-        log.grows(int(number % 100 == 0), after=0.25)
-    assert len(log.blindness._looks) <= 1001
+    for number in range(10_000):
+        log.grows(lines * int(number % 4 == 0), after=0.02)
+    assert len(log.blindness._recent) <= 201
+    assert len(log.blindness._minute) <= 61
+
+
+def test_a_minute_is_one_by_the_clock_that_was_set_back() -> None:
+    """What was seen at a later hour than now is not of the last minute."""
+    log = Watched()
+    log.grows()
+    log.grows(nameless=10)
+    assert log.grows(nameless=10, after=-3600.0) is None
+    assert log.grows(nameless=19) is None
+    assert log.grows(nameless=1) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tailhealth.core.model import Carried, Ejection, Paused, Reason, Source
@@ -92,6 +93,39 @@ def test_what_can_not_be_written_is_not_believed(tmp_path: Path) -> None:
         (tmp_path / f"{FILE}.new").rmdir()
         state.update(kept=(KEPT,))
         assert state.contents.kept == (KEPT,)
+
+
+def written(folder: Path) -> Contents:
+    """Return what a start would find now."""
+    return msgspec.json.decode((folder / FILE).read_bytes(), type=Contents)
+
+
+def test_what_is_noted_goes_with_the_next_change(tmp_path: Path) -> None:
+    """It is written no later than what follows from it, and not by an update that changes nothing."""
+    with State.open(tmp_path) as state:
+        state.update(serial=1)
+        state.note(carried=(CARRIED,))
+        state.update(serial=1)
+        assert state.contents.carried == (CARRIED,)
+        assert written(tmp_path).carried == ()
+        state.update(kept=(KEPT,))
+        assert (written(tmp_path).carried, written(tmp_path).kept) == ((CARRIED,), (KEPT,))
+
+
+def test_what_is_noted_can_be_written_by_itself(tmp_path: Path) -> None:
+    """Where nothing follows from it; what can't be written stays noted, and what is written already is not written again."""
+    with State.open(tmp_path) as state:
+        state.note(carried=(CARRIED,))
+        (tmp_path / f"{FILE}.new").mkdir()
+        with pytest.raises(StateError):
+            state.sync()
+        assert state.contents.carried == (CARRIED,)
+        (tmp_path / f"{FILE}.new").rmdir()
+        state.sync()
+        assert written(tmp_path) == state.contents
+        before = (tmp_path / FILE).stat().st_ino
+        state.sync()
+        assert (tmp_path / FILE).stat().st_ino == before
 
 
 def test_marks_are_recognised_as_ours(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 
 import msgspec
 import pytest
@@ -143,6 +144,33 @@ def test_pools_are_kept_apart() -> None:
     assert found is not None
     assert found.bad == {"slow": 1}
     assert shown.find("other", B) is None
+
+
+def test_a_very_busy_upstream_is_counted_on() -> None:
+    """Beyond what the small numbers of a slice can hold, with nothing lost."""
+    stats = Stats()
+    for _ in range(65_600):
+        stats.observe(attempt(START, 0.2), "log", A, GOOD)
+    stats.observe(attempt(START, 30.0), "log", A, GOOD)
+    one = only(stats.snapshot(START + 1))
+
+    assert one.good == 65_601
+    assert one.p99 == pytest.approx(0.2, rel=0.2)
+
+
+def test_an_upstream_takes_ten_kilobytes() -> None:
+    """When it was busy for the whole span, and nothing failed."""
+    tracemalloc.start()
+    try:
+        stats = Stats()
+        for second in range(int(SPAN)):
+            for name in range(20):
+                stats.observe(attempt(START + second, 0.2 + second / 100), "log", str(name), GOOD)
+        whole = tracemalloc.get_traced_memory()[0]
+        del stats
+        assert (whole - tracemalloc.get_traced_memory()[0]) / 20 < 10_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("apart", [0.0, TICK])
