@@ -16,6 +16,8 @@ from tests.bench.peers_logs import KINDS, Log
 from tests.bench.peers_table import HEAD, Row, Section, drawn, limit, remarks, times
 from tests.bench.peers_tools import PEERS, Peer, Tool, _command
 
+pytestmark = pytest.mark.outside
+
 LINES = 2000
 
 

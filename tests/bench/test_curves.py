@@ -7,6 +7,8 @@ import pytest
 from tests.bench.curves import GROWTH, Measured, main, measured, table, verdict
 from tests.bench.curves_plan import Curve, Point, Sizes, curves
 
+pytestmark = pytest.mark.outside
+
 TINY = Sizes(
     lines=(300, 3000), packed=(300, 600), base=400, busy=(1, 3), idle=(5, 9), failing=(2,), pools=(1, 2), in_pools=4
 )  # fmt: skip

@@ -22,6 +22,8 @@ from tailhealth.logs.times import line_time
 from tailhealth.service.pipeline import batches
 from tests.bench.lines import caddy_lines, roundtrip_lines
 
+pytestmark = pytest.mark.outside
+
 RULES = LogRules()
 TIME = re.compile(r'"ts":([0-9.]+)')
 
