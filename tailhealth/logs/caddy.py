@@ -19,14 +19,13 @@ from tailhealth.logs.caddy_terms import CaddyTerms, Outlining
 from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE
 from tailhealth.logs.order import AHEAD
-from tailhealth.logs.outline import Gap
 from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tailhealth.logs.caddy_shape import Line
-    from tailhealth.logs.outline import Load, Outline
+    from tailhealth.logs.outline import Answered, Failed, Load
     from tailhealth.logs.plain import Part
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
@@ -183,23 +182,13 @@ class CaddyReader(LineReader):
             return None
         return self._outlining.terms(plain)
 
-    def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
-        """See `LineReader`."""
-        entries: list[Entry] = []
-        for stretch in outline.stretches:
-            plain = self._plain_now()
-            if (
-                isinstance(stretch, Gap)
-                or plain is None
-                or self._careful_only
-                or self._meaning.filter.held is not None
-                or not self._outlining.holds(serial, plain)
-                or not stretch.first - self._meaning.filter.reference(None) <= AHEAD
-            ):
-                entries += self.read(load(stretch.start, stretch.end), stretch.start)
-            else:
-                entries.append(self._taken(self._outlining.part(plain, stretch, load)))
-        return entries
+    def accept(self, stretch: Answered | Failed, serial: int, load: Load) -> Entry | None:
+        """Take plain lines that another process outlined on the terms of a serial number; None if they don't hold now."""
+        plain, future = self._plain_now(), self._meaning.filter
+        if plain is None or self._careful_only or future.held is not None or not self._outlining.holds(serial, plain):
+            return None
+        leaps = not stretch.first - future.reference(None) <= AHEAD
+        return None if leaps else self._taken(self._outlining.part(plain, stretch, load))
 
     def _plain_now(self) -> Plain | None:
         """Return the loop for plain lines, as they are to be read now; None while too little is known of them."""

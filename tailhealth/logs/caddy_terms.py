@@ -14,7 +14,7 @@ from tailhealth.logs.caddy_address import Addresses
 from tailhealth.logs.caddy_decoded import decode, first_odd
 from tailhealth.logs.caddy_plain import Plain, past_bounds
 from tailhealth.logs.caddy_shape import Shape
-from tailhealth.logs.outline import Answered, Failed, Gap, Load, Stretch, part_of, written
+from tailhealth.logs.outline import Answered, Failed, Gap, Load, Sketch, Stretch, part_of
 from tailhealth.logs.reading import Tally
 from tailhealth.logs.rules import LogRules
 
@@ -41,7 +41,7 @@ class CaddyTerms(msgspec.Struct, frozen=True):
         """See `Terms`."""
         shape = Shape(self.rules)
         shape.take_names(self.names)
-        return partial(outline, Plain(shape, self.logger, self.known, self.header_scale, self.own_scale, self.file))
+        return partial(_outline, Plain(shape, self.logger, self.known, self.header_scale, self.own_scale, self.file))
 
 
 class Outlining:
@@ -93,12 +93,12 @@ def _remade(plain: Plain, stretch: Answered | Failed, load: Load) -> list[Attemp
     return plain.attempts(decoded, 0, len(decoded.records), addresses)
 
 
-def outline(plain: Plain, block: bytes, offset: int) -> list[Stretch]:
+def _outline(plain: Plain, block: bytes, offset: int) -> list[Stretch]:
     """Outline whole lines that begin at `offset`."""
     decoded = decode(plain.decoder, block, offset)
     if decoded is None:
         return [Gap(offset, offset + len(block))]
-    stretches: list[Stretch] = []
+    sketch = Sketch()
     index, stop = 0, first_odd(plain.shape, decoded)
     while index < stop:
         parts: list[Part] = []
@@ -106,18 +106,11 @@ def outline(plain: Plain, block: bytes, offset: int) -> list[Stretch]:
         time = decoded.records[index].time
         plain.read(decoded, index, stop, past_bounds(time if isinstance(time, float) else inf), parts)
         for part in parts:
-            stretches.append(written(part, decoded.start(index), decoded.start(index + part.size)))
+            sketch.add(part, decoded.start(index), decoded.start(index + part.size))
             index += part.size
         if index < stop:
-            _add_gap(stretches, decoded.start(index), decoded.start(index + 1))
+            sketch.add_gap(decoded.start(index), decoded.start(index + 1))
             index += 1
     if index < len(decoded.records):
-        _add_gap(stretches, decoded.start(index), offset + len(block))
-    return stretches
-
-
-def _add_gap(stretches: list[Stretch], start: int, end: int) -> None:
-    if stretches and isinstance(stretches[-1], Gap):
-        stretches[-1].end = end
-    else:
-        stretches.append(Gap(start, end))
+        sketch.add_gap(decoded.start(index), offset + len(block))
+    return sketch.stretches

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tailhealth.logs.caddy import CaddyReader
 from tailhealth.logs.nginx import NginxReader
+from tailhealth.logs.outline import taken
 from tailhealth.logs.reading import LineReader
 from tailhealth.logs.sniff import Proxy, quick
 
@@ -69,7 +70,7 @@ class Mixed(LineReader):
 
     def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
         """See `LineReader`."""
-        return self._caddy.take(outline, serial, load) if self._first == "caddy" else super().take(outline, serial, load)
+        return taken(outline, load, self.read, lambda stretch: self._caddy.accept(stretch, serial, load))
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""

@@ -14,6 +14,7 @@ import msgspec
 
 from tailhealth.core.bulk import Bulk, Share
 from tailhealth.core.model import Attempt
+from tailhealth.core.order import Entry
 from tailhealth.logs.plain import Part
 
 
@@ -136,13 +137,27 @@ class Terms(Protocol):
         ...
 
 
-def written(part: Part, start: int, end: int) -> Answered | Failed:
-    """Write a part down, for another process."""
-    entry = part.entry
-    if isinstance(entry, Attempt):
-        return Failed(start, end, entry, part.below_500)
-    shares = [Summed(upstream, share.ends, share.header, share.duration) for upstream, share in entry.shares.items()]
-    return Answered(start, end, shares, entry.statuses, part.first, part.last, part.in_order)
+class Sketch:
+    """An outline in the making: stretches in the order of the lines."""
+
+    def __init__(self) -> None:
+        self.stretches: list[Stretch] = []
+
+    def add(self, part: Part, start: int, end: int) -> None:
+        """Add plain lines, from one position of the file to another."""
+        entry = part.entry
+        if isinstance(entry, Attempt):
+            self.stretches.append(Failed(start, end, entry, part.below_500))
+            return
+        shares = [Summed(upstream, share.ends, share.header, share.duration) for upstream, share in entry.shares.items()]
+        self.stretches.append(Answered(start, end, shares, entry.statuses, part.first, part.last, part.in_order))
+
+    def add_gap(self, start: int, end: int) -> None:
+        """Add lines that are not plain."""
+        if self.stretches and isinstance(self.stretches[-1], Gap):
+            self.stretches[-1].end = end
+        else:
+            self.stretches.append(Gap(start, end))
 
 
 def part_of(stretch: Answered | Failed, file: int, make: Callable[[], list[Attempt]]) -> Part:
@@ -161,3 +176,27 @@ def part_of(stretch: Answered | Failed, file: int, make: Callable[[], list[Attem
         share.ends, share.header, share.duration = summed.ends, summed.header, summed.duration
     bulk = Bulk(shares, stretch.statuses, file, make)
     return Part(bulk, bulk.count, stretch.first, stretch.last, below_500=True, in_order=stretch.in_order)
+
+
+def taken(
+    outline: Outline,
+    load: Load,
+    read: Callable[[bytes, int], list[Entry]],
+    accept: Callable[[Answered | Failed], Entry | None],
+) -> list[Entry]:
+    """Take lines that were outlined.
+
+    Args:
+        outline: What is known of them.
+        load: Reads the bytes of the file.
+        read: Reads lines that stand at a position: the gaps, and what was not accepted.
+        accept: Counts plain lines and returns what they tell; None if that does not hold any more.
+
+    Raises:
+        LogError: Lines can't be read any more.
+    """
+    entries: list[Entry] = []
+    for stretch in outline.stretches:
+        entry = None if isinstance(stretch, Gap) else accept(stretch)
+        entries += read(load(stretch.start, stretch.end), stretch.start) if entry is None else [entry]
+    return entries
