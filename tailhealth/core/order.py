@@ -49,7 +49,8 @@ class Buffer(Generic[Control]):
         fresh = list(entries)
         ends = list(map(_ended, fresh))
         if Bulk in set(map(type, fresh)):
-            in_order = all(map(_follows, fresh, fresh[1:]))
+            lasts = [entry.last if isinstance(entry, Bulk) else entry.ended for entry in fresh]
+            in_order = all(map(lt, lasts, ends[1:])) or all(map(_follows, fresh, fresh[1:]))
         elif not (in_order := all(map(lt, ends, ends[1:]))):
             fresh.sort(key=_place)
             in_order = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tailhealth.logs.caddy_plain import live_bounds, past_bounds
 from tailhealth.logs.nginx_attempts import Attempts
 from tailhealth.logs.nginx_careful import Careful, Object
 from tailhealth.logs.nginx_gather import Gathered
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailhealth.logs.nginx_shape import Row, Shape
+    from tailhealth.logs.plain import Part
     from tailhealth.logs.rules import LogRules
 
 SMALL = 16
@@ -46,7 +48,7 @@ class NginxReader(LineReader):
         lists = Lists(rules)
         self._filter = FutureFilter(tally)
         self._times = Times(rules.tzinfo, self._filter)
-        self._plain = Plain(file, lists, self._times, self._filter, tally)
+        self._plain = Plain(lists.lone, rules.tzinfo, file) if lists.seconds_only else None
         self._attempts = Attempts(lists, file)
         self._careful = Careful(rules, name, tally)
         self._shapes: list[Shape] = []
@@ -110,12 +112,28 @@ class NginxReader(LineReader):
         """Take the rows of a block; return the index of the line from which on the rest is of another shape."""
         done = 0
         while done < len(block.ends) and self._shapes[0] is block.shape:
-            done = self._plain.take(block, done, self._now, events)
+            done = self._take_plain(block, done, events)
             if done < len(block.ends):
                 start = block.start(done)
                 events += self._row(block.rows[done], text[start : block.ends[done]], block.offset + start)
                 done += 1
         return done
+
+    def _take_plain(self, block: Block, first: int, events: list[Entry]) -> int:
+        """Take plain rows of a block from index `first` on; return the index of the first that is not."""
+        future, tally, now = self._filter, self._tally, self._now
+        if self._plain is None or future.held is not None:
+            # What waits for its neighbour must hear of it before anything else is read.
+            return first
+        bounds = past_bounds(future.reference(None)) if now is None else live_bounds(now)
+        parts: list[Part] = []
+        stop = self._plain.read(block, first, bounds, parts)
+        if parts:
+            future.last = parts[-1].last
+            tally.records += stop - first
+            tally.attempts += stop - first
+            events += [part.entry for part in parts]
+        return stop
 
     def _line(self, line: bytes, offset: int) -> Sequence[Entry]:
         """Read one physical line."""

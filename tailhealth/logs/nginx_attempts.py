@@ -55,7 +55,8 @@ class Attempts:
         """
         response, (method, host, uri, peer, port, size) = response_of(row), request_of(row)
         ended, offset = written
-        slack = self._slack(row, tries)
+        waited = self._waited(row)
+        slack = max(0.0, waited - sum(one.length for one in tries))
         made: list[Attempt] = []
         blamed: set[str] = set()
         followed_by: tuple[str | None, int] | None = None
@@ -71,9 +72,11 @@ class Attempts:
                         blamed.add(address)
                     stream, grpc, again = response if one.last else NOTHING
                     duration = one.duration
+                    # Of a lone try to the last bit what the loop for plain lines makes of it.
+                    started = begun - slack if len(tries) > 1 else min(begun, ended - waited)
                     # fmt: off
                     made.append(Attempt(
-                        ended, address, end, begun - slack, status, one.header, one.header_came, duration, method, host, uri,
+                        ended, address, end, started, status, one.header, one.header_came, duration, method, host, uri,
                         peer, port, size, stream, grpc, again, Origin.ACCESS, self._file, offset, duration,
                     ))
                     # fmt: on
@@ -81,16 +84,11 @@ class Attempts:
         made.reverse()
         return made
 
-    def _slack(self, row: Row, tries: list[Try]) -> float:
-        """Return by how much the tries may have begun earlier than their lengths alone tell, in seconds.
+    def _waited(self, row: Row) -> float:
+        """Return how long the request took in all, in seconds; 0 where the line does not tell.
 
-        Where the request took longer than its tries together, a client was slow before them (an upload) or after them (a
-        download): evidence is dated by the earliest start that the line allows.
+        Where that is longer than its tries together, a client was slow before them (an upload) or after them (a download):
+        evidence is dated by the earliest start that the line allows.
         """
         waited = self._lists.times("request_time", row.request_time, 1)[0]
-        if waited is ABSENT or waited is None:
-            return 0.0
-        slack = float(waited)
-        for one in tries:
-            slack -= one.length
-        return max(0.0, slack)
+        return 0.0 if waited is ABSENT or waited is None else float(waited)

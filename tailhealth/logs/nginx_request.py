@@ -91,7 +91,7 @@ def request_of(row: Row) -> Request:
     if (not client or client == "unix:") and type(row.forwarded) is str:
         # The last address is the one that the nearest proxy vouches for; those before it are the client's own words.
         client = text(row.forwarded.rpartition(",")[2].strip())
-    size = 0 if row.body_bytes is ABSENT else _count(row.body_bytes)
+    size = 0 if row.body_bytes is ABSENT else size_of(row.body_bytes)
     return Request(method, _without_port(text(row.host)), uri, client, text(row.client_port), size)
 
 
@@ -117,7 +117,7 @@ def _grpc(value: Any) -> int | None:
         return None
 
 
-def _count(value: Any) -> int:
+def size_of(value: Any) -> int:
     """Read a size; one that can't be read is none, since nothing but a latency rule asks for it."""
     try:
         return int(value) if type(value) is str and value.isdecimal() else max(0, integer(value))

@@ -16,6 +16,37 @@ MILLISECONDS = 1e11
 """A number from here on counts no seconds."""
 
 
+class Dates:
+    """Reads times that need no other line to be told: what it returns depends on the value alone.
+
+    Args:
+        zone: The zone of times that name none.
+    """
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+        self._spelled: Any = object()
+        """The latest spelling of a date: the lines of one second share it."""
+        self._time = 0.0
+
+    def read(self, value: Any) -> float | None:
+        """Return epoch seconds, None if a text or a number of a line is no time, or one without a year."""
+        if value == self._spelled:
+            return self._time
+        if is_number(value):
+            number = float(value)
+            if FIRST_EPOCH <= number < MILLISECONDS:
+                return number
+        time = _with_zone(value)
+        if time is None:
+            try:
+                time = parse_time(value, self._zone)
+            except ValueError:
+                return None
+        self._spelled, self._time = value, time
+        return time
+
+
 class Times:
     """Reads the times of one file's lines.
 
@@ -26,10 +57,8 @@ class Times:
 
     def __init__(self, zone: tzinfo, future: FutureFilter) -> None:
         self._zone = zone
+        self._dates = Dates(zone)
         self._future = future
-        self._spelled: Any = object()
-        """The latest spelling of a date: the lines of one second share it."""
-        self._time = 0.0
 
     def read(self, value: Any, now: float | None) -> float | None:
         """Return epoch seconds, None if it is no time.
@@ -38,20 +67,13 @@ class Times:
             value: A text or a number of the line.
             now: The wall clock where lines are live.
         """
-        if value == self._spelled:
-            return self._time
-        if is_number(value):
-            number = float(value)
-            if FIRST_EPOCH <= number < MILLISECONDS:
-                return number
-        time = _with_zone(value)
-        if time is None:
-            try:
-                time = parse_time(value, self._zone, now if self._future.last is None else self._future.last)
-            except ValueError:
-                return None
-        self._spelled, self._time = value, time
-        return time
+        time = self._dates.read(value)
+        if time is not None:
+            return time
+        try:
+            return parse_time(value, self._zone, now if self._future.last is None else self._future.last)
+        except ValueError:
+            return None
 
 
 def is_number(value: Any) -> bool:

@@ -92,7 +92,7 @@ def _of_caddy(_: bytes) -> Any:
 
 
 def _of_nginx(line: bytes) -> Any:
-    return Shape({(key,): value for key, value in orjson.loads(line).items()}, LogRules())._decoder
+    return Shape({(key,): value for key, value in orjson.loads(line).items()}, LogRules()).decoder
 
 
 _CADDY_KEYS = Keys("ts", "status", "duration", "upstream", "upstream_latency_ms")

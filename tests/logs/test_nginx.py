@@ -32,6 +32,13 @@ def test_plain_line() -> None:
     ]
 
 
+def test_a_try_begins_at_one_moment() -> None:
+    """Whichever way a line is read, a lone try began when its request did, to the last bit."""
+    first, second = attempts(line(request_time="0.301") * 2)
+
+    assert first.started == second.started == BASE - 0.301
+
+
 @pytest.mark.parametrize("lines", [1, 2])
 @pytest.mark.parametrize(
     ("values", "end", "status", "header_came"),

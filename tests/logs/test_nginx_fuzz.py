@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailhealth.core.model import Attempt
+from tailhealth.core.bulk import Bulk
+from tailhealth.core.model import Attempt, End, Origin
 from tailhealth.logs.nginx import NginxReader
+from tailhealth.logs.nginx_shape import Shape
 from tailhealth.logs.reading import Tally
 from tailhealth.logs.rules import LogRules
 from tests.logs.nginx_lines import BASE, line, mapping, read
@@ -44,7 +47,10 @@ PIECES = (
 )
 
 values = st.sampled_from(
-    ["-", "", "200", "502", "502, 200", "0.1", "0.1 : 0.2", "1e999", "x", None, 7, -1, True, [1], {"a": 1}]
+    [
+        *("-", "", "200", "502", "502, 200", "0.1", "0.1 : 0.2", "1e999", "x", None, 7, -1, True, [1], {"a": 1}),
+        *(" 0.1", ".5", "1e2", "200.0", "+1", "-1", "-0", "007", "000", "1_0", "nan", "inf", 499, 0.1),
+    ]
 )
 addresses = st.sampled_from(["10.9.0.1:80", "10.9.0.1:80, 10.9.0.1:80", "[::1]:9 : pool", "unix:/a, b", " : ", "-", "a : : b"])
 made = st.builds(
@@ -59,6 +65,14 @@ made = st.builds(
     host=values,
     request_uri=values,
 )
+told = st.builds(
+    lambda at, code, **others: line(msec=f"{BASE + at}", status=code, upstream_status=code, **others),
+    st.integers(0, 9),
+    st.sampled_from(["200", "200", "200", "404", "500", "499", "101"]),
+    sent_http_content_type=st.sampled_from(["text/html", "text/event-stream"]),
+    upstream_trailer_grpc_status=st.sampled_from(["", "-", "", "0", "14"]),
+    upstream_http_retry_after=st.sampled_from(["", "", "-", "5"]),
+)
 plain = st.integers(0, 9).map(lambda at: line(msec=f"{BASE + at}"))
 
 
@@ -72,7 +86,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return text + b"\n"
 
 
-files = st.lists(st.one_of(made, plain, plain, mutated(), st.binary(max_size=40)), max_size=60).map(b"".join)
+files = st.lists(st.one_of(made, told, plain, plain, mutated(), st.binary(max_size=40)), max_size=60).map(b"".join)
 
 
 def split_read(data: bytes, cuts: list[int]) -> tuple[list[Event], Tally]:
@@ -94,6 +108,43 @@ def split_read(data: bytes, cuts: list[int]) -> tuple[list[Event], Tally]:
 def test_any_split_gives_the_same(data: bytes, cuts: list[int]) -> None:
     """Events and counts are those of the file, however its lines come in blocks."""
     assert split_read(data, cuts) == read(data)
+
+
+@FUZZ
+@given(files, st.sampled_from([None, BASE + 5, BASE + 100_000]))
+def test_fast_is_careful(data: bytes, now: float | None) -> None:
+    """The decoder and the loops for plain lines tell what reading each line with care tells, in history and live."""
+    with patch.object(Shape, "rows", return_value=None):
+        careful = read(data, now=now)
+
+    assert read(data, now=now) == careful
+
+
+@FUZZ
+@given(files, st.sampled_from([None, BASE + 5]))
+def test_bulks_hold_what_they_say(data: bytes, now: float | None) -> None:
+    """What a bulk tells of its attempts is true of each, and all in it were answered and have nothing else to be judged by."""
+    entries = NginxReader(LogRules(), 3, "access.log", Tally()).read(data, 0, now)
+    for bulk in (entry for entry in entries if isinstance(entry, Bulk)):
+        attempts = bulk.attempts()
+        assert len(attempts) == bulk.count
+        for upstream, share in bulk.shares.items():
+            own = [one for one in attempts if one.upstream == upstream]
+            assert share.ends == sorted(one.ended for one in own)
+            assert share.header == max(one.header or 0.0 for one in own)
+            assert share.duration >= max(one.duration or 0.0 for one in own)
+            assert share.ends[0] - share.duration <= min(one.started for one in own)
+        for one in attempts:
+            assert (one.end, one.origin, one.file, one.grpc_status, one.retry_after) == (
+                End.ANSWERED,
+                Origin.ACCESS,
+                3,
+                None,
+                False,
+            )
+            assert one.status in bulk.statuses
+            assert 200 <= (one.status or 0) < 499
+            assert one.header is not None
 
 
 @FUZZ

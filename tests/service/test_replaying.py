@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tailhealth.core.model import Decision
 from tailhealth.core.order import one_by_one
 from tailhealth.core.view import view
 from tailhealth.service.replaying import Past, Rules, configured_pools
-from tests.bench.lines import caddy_lines, write
+from tests.bench.lines import caddy_lines, nginx_lines, write
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples/a-wedged-node"
 LOG = str(SAMPLE / "access.jsonl")
@@ -59,10 +60,13 @@ def test_other_rules_replace_those_of_the_configuration() -> None:
     assert list(past.decisions()) == alone(parse(OTHER), None)[0]
 
 
-@pytest.mark.parametrize("failing", [0.0, 0.02, 1.0])
-def test_attempts_in_bulk_lead_where_single_ones_lead(tmp_path: Path, failing: float) -> None:
+@pytest.mark.parametrize("failing", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("lines", [caddy_lines, nginx_lines])
+def test_attempts_in_bulk_lead_where_single_ones_lead(
+    tmp_path: Path, lines: Callable[..., Iterator[str]], failing: float
+) -> None:
     """Plain attempts are summed up by the readers: decisions, windows and totals are those of the attempts one by one."""
-    log = write(tmp_path / "access.jsonl", caddy_lines(3000, failing=failing, rate=20.0))
+    log = write(tmp_path / "access.jsonl", lines(3000, failing=failing, rate=20.0))
     past, single = Past(Config(), [str(log)]), Past(Config(), [str(log)])
     groups = list(single.batches())
     assert any(isinstance(entry, Bulk) for group in groups for entry in group) is (failing < 1.0)
@@ -70,3 +74,14 @@ def test_attempts_in_bulk_lead_where_single_ones_lead(tmp_path: Path, failing: f
     assert list(past.decisions()) == list(single.replay.decisions(map(one_by_one, groups)))
     assert view(past.replay.engine, inf) == view(single.replay.engine, inf)
     assert (past.tally, past.replay.engine.attempts) == (single.tally, 3000)
+
+
+@pytest.mark.parametrize("lines", [caddy_lines, nginx_lines])
+def test_a_healthy_file_comes_in_bulks(tmp_path: Path, lines: Callable[..., Iterator[str]]) -> None:
+    """Nearly all attempts of a healthy day are summed up, hundreds at a time."""
+    log = write(tmp_path / "access.jsonl", lines(3000))
+    entries = [entry for group in Past(Config(), [str(log)]).batches() for entry in group]
+    bulks = [entry for entry in entries if isinstance(entry, Bulk)]
+
+    assert sum(bulk.count for bulk in bulks) > 2900
+    assert len(entries) < 100
