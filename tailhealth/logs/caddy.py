@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailhealth.logs import caddy_text
-from tailhealth.logs.caddy_decoded import Decoded, Where, decode, ends_of, first_odd
+from tailhealth.logs.caddy_decoded import Decoded, Where, decode, first_odd
 from tailhealth.logs.caddy_kind import LineKind, kind_of
 from tailhealth.logs.caddy_meaning import Meaning
-from tailhealth.logs.caddy_plain import Plain, live_bounds, past_bounds
+from tailhealth.logs.caddy_plain import Plain
 from tailhealth.logs.caddy_shape import BUILT_IN
 from tailhealth.logs.caddy_terms import CaddyTerms, Outlining
 from tailhealth.logs.hints import hint
-from tailhealth.logs.lines import MAX_LINE
+from tailhealth.logs.lines import MAX_LINE, ends_of
 from tailhealth.logs.order import AHEAD
+from tailhealth.logs.plain import live_bounds, past_bounds
 from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:

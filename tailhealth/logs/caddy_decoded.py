@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tailhealth.logs.lines import ends_of
+
 if TYPE_CHECKING:
     from tailhealth.logs.caddy_shape import Line, Shape
 
@@ -48,19 +50,6 @@ class Decoded(NamedTuple):
         """Return a line."""
         start, end = self.bounds(index)
         return Where(self.block[start:end], self.offset + start)
-
-
-def ends_of(block: bytes) -> list[int]:
-    """Return where the lines of a block end: at their newlines, the last perhaps without one."""
-    ends: list[int] = []
-    find, append = block.find, ends.append
-    at = find(b"\n")
-    while at >= 0:
-        append(at)
-        at = find(b"\n", at + 1)
-    if not ends or ends[-1] + 1 < len(block):
-        append(len(block))
-    return ends
 
 
 def decode(decoder: msgspec.json.Decoder[Line], block: bytes, offset: int) -> Decoded | None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import UNSET
 
 from tailhealth.core.bulk import Bulk, Share, joined
 from tailhealth.core.model import Attempt, End, Origin
 from tailhealth.logs.caddy_kind import HANDLED
-from tailhealth.logs.order import AHEAD, DELAYED
-from tailhealth.logs.plain import Part
-from tailhealth.logs.values import FIRST_EPOCH
+from tailhealth.logs.plain import Bounds, Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,31 +22,6 @@ ANSWERS, GAVE_UP, SERVER_ERROR, UNAVAILABLE = 200, 499, 500, 503
 """Statuses from the first up to the second are the upstream's answer and need no closer look."""
 _UNANSWERED = {0: End.ABANDONED, 499: End.ABANDONED, 502: End.REFUSED, 504: End.TIMED_OUT}
 """How an attempt without a header ended, by the client's status; by any other one: without an answer."""
-
-
-class Bounds(NamedTuple):
-    """Between which times a line may stand."""
-
-    low: float
-    high: float
-    before: float
-    """Time of the line before."""
-    leap: float
-    """So many seconds after the line before it at most."""
-
-    def after(self, line: float) -> Bounds:
-        """Return what holds for the next line."""
-        return self if self.leap == inf else Bounds(self.low, self.high, line, self.leap)
-
-
-def live_bounds(now: float) -> Bounds:
-    """Return what holds for lines that come at `now`."""
-    return Bounds(now - DELAYED, now + AHEAD, -inf, inf)
-
-
-def past_bounds(before: float) -> Bounds:
-    """Return what holds in history, where only the line before tells that a time lies in the future."""
-    return Bounds(FIRST_EPOCH, inf, before, AHEAD)
 
 
 class Plain:

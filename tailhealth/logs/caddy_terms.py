@@ -12,9 +12,10 @@ import msgspec
 from tailhealth.logs.anywhere import changed
 from tailhealth.logs.caddy_address import Addresses
 from tailhealth.logs.caddy_decoded import decode, first_odd
-from tailhealth.logs.caddy_plain import Plain, past_bounds
+from tailhealth.logs.caddy_plain import Plain
 from tailhealth.logs.caddy_shape import Shape
 from tailhealth.logs.outline import Answered, Failed, Gap, Load, Sketch, Stretch, part_of
+from tailhealth.logs.plain import past_bounds
 from tailhealth.logs.reading import Tally
 from tailhealth.logs.rules import LogRules
 

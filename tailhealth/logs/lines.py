@@ -128,3 +128,16 @@ class LineCutter:
             self._held += part
         self.position += len(part)
         return data[len(part) :]
+
+
+def ends_of(block: bytes) -> list[int]:
+    """Return where the lines of a block end: at their newlines, the last perhaps without one."""
+    ends: list[int] = []
+    find, append = block.find, ends.append
+    at = find(b"\n")
+    while at >= 0:
+        append(at)
+        at = find(b"\n", at + 1)
+    if not ends or ends[-1] + 1 < len(block):
+        append(len(block))
+    return ends

@@ -35,7 +35,7 @@ class Mixed(LineReader):
     def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, first: Proxy, *, near: float | None = None) -> None:
         self._alone = rules.format != "auto"
         self._first: Proxy = first
-        self._nginx = NginxReader(rules, file, name, tally)
+        self._nginx = NginxReader(rules, file, name, tally, b"" if self._alone else _CADDY_REQUEST)
         self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._from_caddy, near=near)
 
     @property
@@ -66,11 +66,12 @@ class Mixed(LineReader):
     @property
     def terms(self) -> Terms | None:
         """See `LineReader`."""
-        return self._caddy.terms if self._first == "caddy" else None
+        return self._caddy.terms if self._first == "caddy" else self._nginx.terms
 
     def take(self, outline: Outline, serial: int, load: Load) -> list[Entry]:
         """See `LineReader`."""
-        return taken(outline, load, self.read, lambda stretch: self._caddy.accept(stretch, serial, load))
+        inner = self._caddy if self._first == "caddy" else self._nginx
+        return taken(outline, load, self.read, lambda stretch: inner.accept(stretch, serial, load))
 
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailhealth.logs.caddy_plain import live_bounds, past_bounds
+from tailhealth.logs.lines import ends_of
 from tailhealth.logs.nginx_attempts import Attempts
 from tailhealth.logs.nginx_careful import Careful, Object
 from tailhealth.logs.nginx_gather import Gathered
 from tailhealth.logs.nginx_lists import Lists
 from tailhealth.logs.nginx_plain import Block, Plain
+from tailhealth.logs.nginx_terms import NginxTerms, Outlining
 from tailhealth.logs.nginx_time import Times
-from tailhealth.logs.order import FutureFilter
+from tailhealth.logs.order import AHEAD, FutureFilter
+from tailhealth.logs.plain import live_bounds, past_bounds
 from tailhealth.logs.reading import Entry, Event, LineReader, Skip, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailhealth.logs.nginx_shape import Row, Shape
+    from tailhealth.logs.outline import Answered, Failed, Load
     from tailhealth.logs.plain import Part
     from tailhealth.logs.rules import LogRules
 
@@ -41,9 +44,11 @@ class NginxReader(LineReader):
         file: Index of the file, for the order of attempts.
         name: What hints call the file.
         tally: Where lines, records and skips are counted.
+        foreign: In what holds these bytes there may be lines of another proxy, which go to another reader.
     """
 
-    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally) -> None:
+    def __init__(self, rules: LogRules, file: int, name: str, tally: Tally, foreign: bytes = b"") -> None:
+        self._foreign = foreign
         self._tally = tally
         lists = Lists(rules)
         self._filter = FutureFilter(tally)
@@ -51,6 +56,7 @@ class NginxReader(LineReader):
         self._plain = Plain(lists.lone, rules.tzinfo, file) if lists.seconds_only else None
         self._attempts = Attempts(lists, file)
         self._careful = Careful(rules, name, tally)
+        self._outlining = Outlining(rules)
         self._shapes: list[Shape] = []
         """The shapes of recent lines, the latest first."""
         self._gathered: Gathered | None = None
@@ -69,7 +75,7 @@ class NginxReader(LineReader):
         self._now = now
         entries: list[Entry] = []
         if block:
-            ends = _ends(block)
+            ends = ends_of(block)
             self._tally.lines += len(ends)
             self._block(block, ends, offset, entries)
         return entries
@@ -121,19 +127,40 @@ class NginxReader(LineReader):
 
     def _take_plain(self, block: Block, first: int, events: list[Entry]) -> int:
         """Take plain rows of a block from index `first` on; return the index of the first that is not."""
-        future, tally, now = self._filter, self._tally, self._now
+        future, now = self._filter, self._now
         if self._plain is None or future.held is not None:
             # What waits for its neighbour must hear of it before anything else is read.
             return first
         bounds = past_bounds(future.reference(None)) if now is None else live_bounds(now)
         parts: list[Part] = []
         stop = self._plain.read(block, first, bounds, parts)
-        if parts:
-            future.last = parts[-1].last
-            tally.records += stop - first
-            tally.attempts += stop - first
-            events += [part.entry for part in parts]
+        events.extend(map(self._taken, parts))
         return stop
+
+    def _taken(self, part: Part) -> Entry:
+        self._filter.last = part.last
+        self._tally.records += part.size
+        self._tally.attempts += part.size
+        return part.entry
+
+    @property
+    def terms(self) -> NginxTerms | None:
+        """See `LineReader`."""
+        shape = self._shapes[0] if self._shapes else None
+        if shape is None or shape.decoder is None or self._plain is None:
+            return None
+        return self._outlining.terms(shape, self._plain, self._foreign)
+
+    def accept(self, stretch: Answered | Failed, serial: int, load: Load) -> Entry | None:
+        """Take plain lines that another process outlined on the terms of a serial number; None if they don't hold now."""
+        shape = self._shapes[0] if self._shapes else None
+        if shape is None or self._plain is None or self._gathered is not None or self._filter.held is not None:
+            return None
+        if not self._outlining.holds(serial, shape) or not stretch.first - self._filter.reference(None) <= AHEAD:
+            return None
+        part = self._outlining.part(shape, self._plain, stretch, load)
+        self._tally.lines += part.size
+        return self._taken(part)
 
     def _line(self, line: bytes, offset: int) -> Sequence[Entry]:
         """Read one physical line."""
@@ -214,16 +241,3 @@ class NginxReader(LineReader):
             return []
         self._careful.hint("arrival_time")
         return self._admit(found.row, self._now, text, offset)
-
-
-def _ends(block: bytes) -> list[int]:
-    """Return where lines end, the last perhaps without a newline. Only 0x0A ends one (DESIGN section 3, Both)."""
-    ends = []
-    find = block.find
-    at = find(b"\n")
-    while at >= 0:
-        ends.append(at)
-        at = find(b"\n", at + 1)
-    if not block.endswith(b"\n"):
-        ends.append(len(block))
-    return ends

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailhealth.core.bulk import Bulk, Share
 from tailhealth.core.model import Attempt, End, Origin
-from tailhealth.logs.caddy_plain import Bounds
 from tailhealth.logs.nginx_lists import LONGEST
 from tailhealth.logs.nginx_request import NOTHING, STATUSES, Response, request_of, response_of, size_of
 from tailhealth.logs.nginx_shape import ABSENT
 from tailhealth.logs.nginx_time import MILLISECONDS, Dates
 from tailhealth.logs.nginx_try import CLIENT_LEFT, FIRST_SERVER_ERROR, plain_end
-from tailhealth.logs.plain import Part
+from tailhealth.logs.plain import Bounds, Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,11 +100,12 @@ class Plain:
             share.ends.sort()
         stop = first + found.count
         known = {spelling: self.known[spelling] for spelling in found.spelled}
-        make = partial(self._singles, block, first, stop, ANYTIME, known, inf)
+        make = partial(self.attempts, block, first, stop, known)
         bulk = Bulk(found.shares, frozenset(found.statuses), self.file, make)
-        return Part(bulk, found.count, self._time(block.rows[first]), self._time(block.rows[stop - 1]), below_500=True)
+        return Part(bulk, found.count, self.time(block.rows[first]), self.time(block.rows[stop - 1]), below_500=True)
 
-    def _time(self, row: Any) -> Any:
+    def time(self, row: Any) -> Any:
+        """Return when a row's request ended; what is no number if it can't be told from this row alone."""
         return row.time if row.time.__class__ is float else self._date(row.time)
 
     def _sum_up(self, block: Block, first: int, bounds: Bounds, found: _Sum) -> None:
@@ -153,6 +153,10 @@ class Plain:
                     statuses.add(code)
                 count += 1
         found.count = count
+
+    def attempts(self, block: Block, first: int, stop: int, known: Mapping[Any, str]) -> list[Attempt]:
+        """Make the attempts of rows that were read as a bulk."""
+        return self._singles(block, first, stop, ANYTIME, known, inf)
 
     def _singles(  # noqa: PLR0917 - a part of one block
         self, block: Block, first: int, stop: int, bounds: Bounds, known: Mapping[Any, str], few: float

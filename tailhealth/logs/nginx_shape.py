@@ -108,6 +108,7 @@ class Shape:
     """
 
     def __init__(self, values: Mapping[Key, Any], rules: LogRules) -> None:
+        self.values = values
         self.choices = choose(values, rules)
         wanted = {choice.key: _Leaf(choice.field, _type_like(values[choice.key])) for choice in reversed(self.choices)}
         # All others are required as well, so that the number of keys in a line proves that none stands there twice.

@@ -20,7 +20,7 @@ from tailhealth.logs.rules import LogRules
 from tailhealth.logs.stream import BLOCK
 from tailhealth.logs.times import line_time
 from tailhealth.service.pipeline import batches
-from tests.bench.lines import caddy_lines, roundtrip_lines
+from tests.bench.lines import caddy_lines, nginx_lines, roundtrip_lines
 
 pytestmark = pytest.mark.outside
 
@@ -168,6 +168,46 @@ def test_what_is_odd_is_read_as_in_one_process(tmp_path: Path, change: Callable[
 def test_round_trip_lines_are_gaps(tmp_path: Path) -> None:
     """Lines that other processes can't read are read by the file's own reader, in their turn."""
     assert both([written(tmp_path / "access.log", list(roundtrip_lines(3000, failing=0.02)))]) > 0.1
+
+
+def two_tries(lines: list[str]) -> None:
+    """Some requests were tried twice."""
+    lines[1500::40] = [line.replace(':11434"', ':11434, 10.0.0.3:11434"') for line in lines[1500::40]]
+
+
+def another_format(lines: list[str]) -> None:
+    """The format is another one from some line on, with an upstream more."""
+    lines[4000:] = [line.replace('"host"', '"http_host"').replace("10.0.0.1:", "10.0.0.9:") for line in lines[4000:]]
+
+
+def a_caddy_too(lines: list[str]) -> None:
+    """Some lines are a Caddy's."""
+    lines[5000:] = [line for pair in zip(lines[5000:], caddy_lines(1000), strict=False) for line in pair]
+
+
+def text_in_front(lines: list[str]) -> None:
+    """Some lines are no JSON."""
+    lines[3000::500] = ["starting\n" + line for line in lines[3000::500]]
+
+
+NGINX = [two_tries, another_format, a_caddy_too, text_in_front, torn, holes, blank, no_newline_at_the_end]
+
+
+@pytest.mark.parametrize("failing", [0.0, 0.1, 1.0])
+def test_a_plain_log_of_nginx_is_outlined(tmp_path: Path, failing: float) -> None:
+    """Nearly all blocks of an nginx's log are read by other processes, whatever share of its requests failed."""
+    path = written(tmp_path / "access.log", list(nginx_lines(8000, failing=failing)))
+
+    assert both([path]) > 0.75
+
+
+@pytest.mark.parametrize("change", NGINX, ids=lambda change: change.__name__)
+def test_what_is_odd_in_an_nginx_log_is_read_as_in_one_process(tmp_path: Path, change: Callable[[list[str]], None]) -> None:
+    """Lines of nginx that are not plain, or are broken, tell what they tell without help."""
+    lines = list(nginx_lines(8000, failing=0.02))
+    change(lines)
+
+    assert both([written(tmp_path / "access.log", lines)]) > 0.1
 
 
 def test_files_that_follow_each_other(tmp_path: Path) -> None:
