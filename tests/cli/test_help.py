@@ -99,6 +99,7 @@ def test_every_module_is_a_command() -> None:
     assert {path.stem for path in folder.glob("[!_]*.py")} == set(SUMMARIES) == set(COMMANDS)
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     "environment", [{}, {"_TAILHEALTH_COMPLETE": "bash_complete", "COMP_WORDS": "tailhealth r", "COMP_CWORD": "1"}]
 )
