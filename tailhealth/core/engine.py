@@ -148,7 +148,7 @@ class Engine:
         events = self._buffer.events_until(limit)
         index = 0
         while index < len(events):
-            if not self.join.active and self._observe is None:
+            if self._observe is None:
                 index = self._take_plain(events, index, controls[0][0] if controls else inf)
                 if index == len(events):
                     break
@@ -179,7 +179,7 @@ class Engine:
     def _take_plain(self, events: Sequence[Entry], first: int, control_at: float) -> int:
         """Take plain attempts up to the next timer or other input."""
         until = min(self._timers.next_at, control_at)
-        stop, count, self.frontier = take_plain(self._registry, events, first, self.frontier, until)
+        stop, count, self.frontier = take_plain(self._registry, self.join, events, first, self.frontier, until)
         self.attempts += count
         return stop
 

@@ -77,22 +77,62 @@ class Join:
         """Tell whether round-trip lines judge an upstream of these names now."""
         return any(name in self._by_roundtrip for name in names)
 
+    def judges(self, upstream: str) -> bool:
+        """Tell whether round-trip lines judge an upstream of this one name now."""
+        return upstream in self._by_roundtrip
+
     def tells_an_end(self, event: Attempt) -> bool:
         """Tell whether a line shows that a request no longer waits for its header and no earlier line showed it. Ask first."""
-        return event.origin is Origin.ROUNDTRIP or self._find(_request(event), event.upstream) is None
+        return event.origin is Origin.ROUNDTRIP or self.running(event) is None
+
+    def running(self, event: Attempt) -> Attempt | None:
+        """Find the running attempt of a request at an upstream; the latest, since earlier ones were retried."""
+        attempts = self._open.get((event.client, event.client_port, event.uri))
+        if attempts is not None:
+            upstream = event.upstream
+            for attempt in reversed(attempts):
+                if attempt.upstream == upstream:
+                    return attempt
+        return None
 
     def feed(self, event: Attempt | Aborted) -> Iterator[Attempt | Amended]:
         """Hand on what one line adds: nothing, an attempt, a correction, or attempts that were held back."""
         if isinstance(event, Aborted):
             self._end(_request(event), None)
         elif event.origin is Origin.ROUNDTRIP:
-            yield from self._roundtrip(event)
+            self.begin(event)
+            yield event
         elif event.origin is Origin.BROKEN_BODY:
             yield from self._broken_body(event)
         elif event.upstream not in self._by_roundtrip:
             yield event
         else:
             yield from self._access(event)
+
+    def begin(self, attempt: Attempt) -> None:
+        """Take what a round-trip line tells: its request runs, and round-trip lines judge its upstream."""
+        upstream = attempt.upstream
+        self.active = True
+        self._by_roundtrip.add(upstream)
+        if self._held:
+            self._held.pop(upstream, None)
+        request = (attempt.client, attempt.client_port, attempt.uri)
+        running = self._open.get(request)
+        if running is None:
+            self._open[request] = [attempt]
+        else:
+            running.append(attempt)
+        if has_header(attempt):
+            self._streaming[upstream] += 1
+        if len(self._open) > OPEN_REQUESTS:
+            self._end(next(iter(self._open)), None)
+
+    def confirm(self, access: Attempt) -> None:
+        """Take an access line whose attempt is running: it ends that, and round-trip lines still come."""
+        self.duplicates += 1
+        if self._held:
+            self._held.pop(access.upstream, None)
+        self._end((access.client, access.client_port, access.uri), access.upstream)
 
     def rest(self) -> list[Attempt]:
         """The input has ended: hand on the access lines that waited for a round-trip line, which can't come any more."""
@@ -109,36 +149,22 @@ class Join:
         for attempt in state.held:
             self._held[attempt.upstream].append(attempt)
 
-    def _roundtrip(self, attempt: Attempt) -> Iterator[Attempt]:
-        self.active = True
-        self._by_roundtrip.add(attempt.upstream)
-        self._held.pop(attempt.upstream, None)
-        running = self._open.setdefault(_request(attempt), [])
-        running.append(attempt)
-        if has_header(attempt):
-            self._streaming[attempt.upstream] += 1
-        if len(self._open) > OPEN_REQUESTS:
-            self._end(next(iter(self._open)), None)
-        yield attempt
-
     def _broken_body(self, attempt: Attempt) -> Iterator[Attempt | Amended]:
         """Put the blame for a broken-off body in the place of the good outcome that its header made."""
         self.active = True
         if attempt.end is End.CUT:
             yield attempt
             return
-        old = self._find(_request(attempt), attempt.upstream)
+        old = self.running(attempt)
         if old is None:
             yield attempt
         else:
             yield Amended(old, msgspec.structs.replace(attempt, started=old.started, header=old.header, header_came=True))
 
     def _access(self, attempt: Attempt) -> Iterator[Attempt | Amended]:
-        old = self._find(_request(attempt), attempt.upstream)
+        old = self.running(attempt)
         if old is not None:
-            self.duplicates += 1
-            self._held.pop(attempt.upstream, None)
-            self._end(_request(attempt), attempt.upstream)
+            self.confirm(attempt)
             yield Amended(old, _whole(old, attempt))
             return
         held = self._held[attempt.upstream]
@@ -148,23 +174,18 @@ class Join:
             del self._held[attempt.upstream]
             yield from held
 
-    def _find(self, request: _Request, upstream: str) -> Attempt | None:
-        """Find the running attempt of a request at an upstream; the latest, since earlier ones were retried."""
-        for attempt in reversed(self._open.get(request, ())):
-            if attempt.upstream == upstream:
-                return attempt
-        return None
-
     def _end(self, request: _Request, upstream: str | None) -> None:
         """End a request: its latest attempt at `upstream` (None: at any), and the failed tries before it."""
         running = self._open.get(request, [])
-        place = next((i for i in reversed(range(len(running))) if upstream in (None, running[i].upstream)), None)
-        if place is None:
+        place = len(running) - 1
+        while place >= 0 and upstream not in (None, running[place].upstream):
+            place -= 1
+        if place < 0:
             return
         ended = running.pop(place)
         if has_header(ended):
             self._streaming[ended.upstream] -= 1
-        rest = [attempt for attempt in running if has_header(attempt)]
+        rest = [attempt for attempt in running if has_header(attempt)] if running else running
         if rest:
             self._open[request] = rest
         else:

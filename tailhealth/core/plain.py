@@ -6,15 +6,18 @@ What is taken here is judged exactly as `Engine` judges it one by one; a test ho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from tailhealth.core.bulk import Bulk
+from tailhealth.core.join import Join
+from tailhealth.core.judge import SWITCHING_PROTOCOLS, UPLOAD_BYTES
 from tailhealth.core.member import Member
 from tailhealth.core.model import Attempt, End, Origin
 from tailhealth.core.order import Entry
 from tailhealth.core.registry import Place, Registry
 
-_ACCESS, _ANSWERED = Origin.ACCESS, End.ANSWERED
+_ACCESS, _ROUNDTRIP, _ANSWERED = Origin.ACCESS, Origin.ROUNDTRIP, End.ANSWERED
 
 
 class Taken(NamedTuple):
@@ -28,16 +31,21 @@ class Taken(NamedTuple):
     """Up to which time everything is judged now."""
 
 
-def take_plain(registry: Registry, entries: Sequence[Entry], first: int, frontier: float, until: float) -> Taken:
+def take_plain(  # noqa: PLR0917 - a part of one list, and what it depends on
+    registry: Registry, join: Join, entries: Sequence[Entry], first: int, frontier: float, until: float
+) -> Taken:
     """Take plain attempts, as long as there are some.
 
     Args:
         registry: Where the upstreams are.
+        join: What round-trip lines told.
         entries: In order.
         first: Index of the first one to look at.
         frontier: Up to which time everything is judged: what ended before is late, and not plain.
         until: When something else is due: what ended then or later is not taken.
     """
+    if join.active:
+        return _take_joined(registry, join, entries, first, frontier, until)
     stop, count = first, 0
     while stop < len(entries):
         entry = entries[stop]
@@ -94,7 +102,7 @@ def _take_singles(registry: Registry, entries: Sequence[Entry], first: int, fron
                 stop = index
                 break
             run = runs[upstream] = _run(place)
-        ends, below, not_plain, acted_at, long_body, _ = run
+        ends, below, not_plain, acted_at, long_body, _, _ = run
         if (
             header is None
             or header >= below
@@ -114,6 +122,65 @@ def _take_singles(registry: Registry, entries: Sequence[Entry], first: int, fron
     return stop
 
 
+def _take_joined(  # noqa: PLR0917 - as `take_plain`
+    registry: Registry, join: Join, entries: Sequence[Entry], first: int, frontier: float, until: float
+) -> Taken:
+    """Take plain attempts where round-trip lines tell of them, and access lines that only confirm a plain one."""
+    runs: dict[str, _Run] = {}
+    last, count, stop = frontier, 0, first
+    for index in range(first, len(entries)):
+        attempt = entries[index]
+        if not isinstance(attempt, Attempt) or not last <= attempt.ended < until:
+            break
+        upstream = attempt.upstream
+        run = runs.get(upstream)
+        if run is None:
+            place = registry.plain.get(upstream)
+            if place is None:
+                break
+            run = runs[upstream] = _run(place)
+        is_access = attempt.origin is _ACCESS
+        told = join.running(attempt) if is_access else None
+        if told is not None:
+            if not (join.judges(upstream) and _confirms(attempt, told, run)):
+                break
+            join.confirm(attempt)
+        elif _is_plain(attempt, run) and (not join.judges(upstream) if is_access else attempt.origin is _ROUNDTRIP):
+            if not is_access:
+                join.begin(attempt)
+            run.ends.append(attempt.ended)
+            count += 1
+        else:
+            break
+        last, stop = attempt.ended, index + 1
+    for run in runs.values():
+        run.member.take_good(run.ends)
+    return Taken(stop, count, last)
+
+
+def _is_plain(attempt: Attempt, run: _Run) -> bool:
+    """Tell whether an attempt is good for certain and changes nothing but its window."""
+    header, duration = attempt.header, attempt.duration
+    _, below, not_plain, acted_at, long_body, _, _ = run
+    return (
+        header is not None
+        and header < below
+        and attempt.status not in not_plain
+        and attempt.end is _ANSWERED
+        and attempt.started >= acted_at
+        and (duration is None or duration < long_body)
+    )
+
+
+def _confirms(access: Attempt, told: Attempt, run: _Run) -> bool:
+    """Tell whether an access line leaves the outcome of its round trip as it is, and tells of no long body."""
+    if (access.duration or 0.0) >= run.long_body or told.status == SWITCHING_PROTOCOLS:
+        return False
+    # Only an upload can excuse a slow header, only `Retry-After` an error.
+    adds_nothing = run.is_simple and access.body_bytes < UPLOAD_BYTES and not access.retry_after
+    return adds_nothing or _is_plain(told, run)
+
+
 class _Run(NamedTuple):
     """An upstream's part of a run of plain attempts: when they ended, and what makes one plain."""
 
@@ -123,8 +190,11 @@ class _Run(NamedTuple):
     acted_at: float
     long_body: float
     member: Member
+    is_simple: bool
+    """An attempt is judged by its status, its header time and its end alone."""
 
 
 def _run(place: Place) -> _Run:
     pool, member = place
-    return _Run([], pool.plain_below, pool.not_plain, member.acted_at, pool.long_body, member)
+    below = -inf if member.attentive else pool.plain_below
+    return _Run([], below, pool.not_plain, member.acted_at, pool.long_body, member, pool.plain_below > -inf)

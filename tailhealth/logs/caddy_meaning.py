@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import UNSET
 
-from tailhealth.logs.caddy_fields import optional
+from tailhealth.logs.caddy_fields import client_of, optional
 from tailhealth.logs.caddy_kind import HANDLED, LineKind, kind_of
+from tailhealth.logs.caddy_plain import ANSWERS
 from tailhealth.logs.caddy_record import Records
+from tailhealth.logs.caddy_running import Running
 from tailhealth.logs.caddy_shape import Request, Shape
 from tailhealth.logs.caddy_signs import Signs
 from tailhealth.logs.caddy_twice import Duplicates, Key
 from tailhealth.logs.hints import hint
 from tailhealth.logs.order import FutureFilter, Reading
+from tailhealth.logs.plain import Part
 from tailhealth.logs.reading import EXAMPLE_BYTES, Skip
 from tailhealth.logs.values import NoYearError, parse_time
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     from tailhealth.logs.caddy_decoded import Where
     from tailhealth.logs.caddy_shape import Line
-    from tailhealth.logs.plain import Part
+    from tailhealth.logs.caddy_told import Told
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
@@ -57,6 +61,7 @@ class Meaning:
         self.signs = Signs(tally)
         self.filter = FutureFilter(tally)
         self.twice = Duplicates()
+        self.running = Running()
         self._zone = rules.tzinfo
         self._tally = tally
         self._foreign = foreign
@@ -76,6 +81,28 @@ class Meaning:
         self._tally.attempts += part.size
         self.twice.passed(part)
         self.signs.plain(part)
+
+    def told(self, found: Told) -> None:
+        """Count the lines of a log at DEBUG that were read together."""
+        self.signs.upstream_key = found.has_upstream_key
+        for record in found.records:
+            if isinstance(record, Part):
+                self.plain(record)
+            else:
+                self._single(record)
+        self._tally.unattributed += found.unattributed
+        self._tally.attempts += found.roundtrips - found.unattributed
+        self._tally.other += found.roundtrips + found.others
+        if found.last is not None:
+            self.filter.last = found.last
+
+    def _single(self, record: Key) -> None:
+        """Count an access line of the one logger, with a status below 500, as that of an attempt."""
+        (logger,) = self.twice.loggers
+        self.twice.is_one(record, logger)
+        self.signs.record(record.ended, ANSWERS)
+        self._tally.records += 1
+        self._tally.attempts += 1
 
     def take(self, line: Line, where: Where, now: float | None, events: list[Entry]) -> None:
         """Count a line and hand on what it tells."""
@@ -135,7 +162,10 @@ class Meaning:
         spelled = line.upstream if self.shape.names["upstream"] == "upstream" else line.dial
         read = self.records.roundtrip if kind is LineKind.ROUNDTRIP else self.records.broken_body
         attempt = read(line, at, where, spelled)
-        self.signs.roundtrips |= kind is LineKind.ROUNDTRIP and attempt is not None
+        if attempt is not None and kind is LineKind.ROUNDTRIP:
+            self.signs.roundtrips = True
+            if not self.signs.upstream_key:
+                self.running.begin(attempt)
         self._learn_unit()
         return Reading(at, where.line[:EXAMPLE_BYTES], where.offset, (attempt,) if attempt else (), records=0, other=1)
 
@@ -150,8 +180,13 @@ class Meaning:
         reading = Reading(at, where.line[:EXAMPLE_BYTES], where.offset)
         attempt = None
         if line.upstream is UNSET:
-            if handled and took == 0.0 and (optional(line.status) == 0 or self.signs.upstream_key):
+            # Without a field for the upstream, a round-trip line of the same request knows it.
+            upstream = None if self.signs.upstream_key else self.running.end(*client_of(request), request.uri)
+            if handled and took == 0.0 and (optional(line.status) == 0 or self.signs.upstream_key or upstream is not None):
                 reading.events, reading.aborted = (self.records.aborted(line, at, where),), 1
+            elif handled and upstream is not None:
+                named = msgspec.structs.replace(line, upstream=upstream)
+                attempt = self.records.access(named, at, where, self.shape.names)
         else:
             self.signs.upstream_key = True
             attempt = self.records.access(line, at, where, self.shape.names) if handled else None
