@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,9 @@ from tests.alone import Alone
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
+REAL = Path(__file__).parent / "real"
+"""Every test in it has the marker `real`."""
+
 # Where an image forbids it, each worker and each command that a test starts would compile the same files anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -22,6 +26,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def pytest_configure(config: pytest.Config) -> None:
     """Watch over the marker `outside`."""
     config.pluginmanager.register(Alone())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the tests with real proxies unread where none of them is wanted: each worker would prepare all their files."""
+    if collection_path == REAL and "not real" in config.getoption("markexpr"):
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,14 @@ def test_a_process_needs_the_marker(start: Callable[[], object]) -> None:
     """A test without a marker that starts one fails, whichever way it takes."""
     with pytest.raises(pytest.fail.Exception, match="`outside`"):
         start()
+
+
+def test_the_folder_of_real_proxies_is_all_marked() -> None:
+    """Where they are not wanted the folder is left unread: nothing else may live there."""
+    files = list((Path(__file__).parent / "real").glob("test_*.py"))
+
+    assert len(files) > 30
+    assert [file.name for file in files if "pytest.mark.real" not in file.read_text()] == []
 
 
 @pytest.mark.outside

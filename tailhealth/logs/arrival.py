@@ -249,11 +249,12 @@ def _by_age(scene: Scene, found: list[Source], members: list[Member], names: lis
     paths = {member.path: age for age, member in enumerate(order)}
     inodes = {member.inode: age for age, member in enumerate(order)}
     prints = {member.fingerprint: age for age, member in enumerate(order)}
-    # What is open, and neither it nor a copy has a name any more, is old.
-    ages = [
-        inodes.get((source.file.device, source.file.inode), prints.get(name or "none", -1))
-        for source, name in zip(scene.kept, names, strict=True)
-    ]
+    # What is open, and neither it nor a copy has a name any more, is old. Of one that was truncated the copy has its lines.
+    ages = []
+    for source, name in zip(scene.kept, names, strict=True):
+        copied = prints.get(name or "none", -1)
+        emptied = isinstance(source, PlainSource) and source.is_another()
+        ages.append(copied if emptied else inodes.get((source.file.device, source.file.inode), copied))
     if scene.present:
         ages[-1] = len(order)
     sources: list[Source] = []

@@ -182,7 +182,7 @@ class PlainSource(Reading):
         """See `Source`."""
         chunks: list[Chunk] = []
         spent = 0
-        if self._head and self._opened.read_at(0, len(self._head)) != self._head:
+        if self.is_another():
             return Looked(Look.TRUNCATED, chunks, spent)
         while spent < budget:
             got = self._opened.read_at(self.cutter.position - len(self.seen), len(self.seen) + BLOCK)
@@ -203,6 +203,10 @@ class PlainSource(Reading):
             pieces = self.taken(data)
             chunks += self.chunks(pieces)
         return Looked(Look.MORE, chunks, spent)
+
+    def is_another(self) -> bool:
+        """Tell whether the file begins otherwise by now: it was truncated. Raises OSError."""
+        return bool(self._head) and self._opened.read_at(0, len(self._head)) != self._head
 
     def refresh(self, stat: Stat) -> None:
         """Note when the file was last written; holds from the next look on, if that finds it to be the same generation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 
 from tailhealth.logs.following import Begin, GapKind
 from tests.logs.timed import line
@@ -89,6 +90,7 @@ def test_a_file_that_begins_alike_is_not_taken_for_ours(log: Log) -> None:
     assert [gap.kind for gap in follower.gaps] == [GapKind.OTHER]
 
 
+<<<<<<< HEAD
 def test_generations_are_finished_however_often_the_log_is_rolled(log: Log) -> None:
     """Each after its own time of quiet: a busy log that is rolled every ten seconds has no more than four of them open."""
     follower = log.follow(Begin())
@@ -102,4 +104,19 @@ def test_generations_are_finished_however_often_the_log_is_rolled(log: Log) -> N
         kept.append(len(follower.checkpoint().positions))
 
     assert max(kept) <= 4
+=======
+def test_two_copies_and_a_rename_between_two_looks_come_in_order(log: Log) -> None:
+    """A file that was truncated is as old as the copy with its lines, wherever it stands by its own name."""
+    log.write(0)
+    follower = log.follow(Begin())
+    follower.poll()
+    for number, name in ((1, "access.log.3"), (2, "access.log.2")):
+        log.write(number)
+        shutil.copyfile(log.path, log.path.with_name(name))
+        os.truncate(log.path, 0)
+    log.path.rename(log.path.with_name("access.log.1"))
+    log.write(3)
+
+    assert numbers(follower.poll()) == [1, 2, 3]
+>>>>>>> w-tests
     assert follower.counts.gaps == 0

@@ -100,7 +100,7 @@ class Play:
         return Follower(path, checkpoint=saved, start=Begin(), budget=self._budget, clock=self._clock)
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(STEPS, st.booleans(), st.sampled_from([1, 4_000_000]))
 def test_every_line_comes_once_and_in_order(steps: list[str], stamped: bool, budget: int) -> None:
     """Through any mix of rotations and restarts every line comes, in order; after a kill some may come twice.
