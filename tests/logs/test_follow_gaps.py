@@ -90,7 +90,6 @@ def test_a_file_that_begins_alike_is_not_taken_for_ours(log: Log) -> None:
     assert [gap.kind for gap in follower.gaps] == [GapKind.OTHER]
 
 
-<<<<<<< HEAD
 def test_generations_are_finished_however_often_the_log_is_rolled(log: Log) -> None:
     """Each after its own time of quiet: a busy log that is rolled every ten seconds has no more than four of them open."""
     follower = log.follow(Begin())
@@ -104,7 +103,9 @@ def test_generations_are_finished_however_often_the_log_is_rolled(log: Log) -> N
         kept.append(len(follower.checkpoint().positions))
 
     assert max(kept) <= 4
-=======
+    assert follower.counts.gaps == 0
+
+
 def test_two_copies_and_a_rename_between_two_looks_come_in_order(log: Log) -> None:
     """A file that was truncated is as old as the copy with its lines, wherever it stands by its own name."""
     log.write(0)
@@ -118,5 +119,4 @@ def test_two_copies_and_a_rename_between_two_looks_come_in_order(log: Log) -> No
     log.write(3)
 
     assert numbers(follower.poll()) == [1, 2, 3]
->>>>>>> w-tests
     assert follower.counts.gaps == 0
