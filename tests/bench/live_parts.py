@@ -49,8 +49,8 @@ def cpu_share(rate: float, seconds: float, settle: float, failing: float = 0.0) 
 
     Args:
         rate: Lines a second.
-        seconds: How long it is measured,
-        settle: and how long it is not, before that.
+        seconds: How long it is measured.
+        settle: Seconds before that, of which nothing is measured.
         failing: Share of the lines that tell of a 500.
     """
     with stage() as scene, Writer(scene.log, failing=failing) as writer:
@@ -174,11 +174,12 @@ def _recorded() -> Iterator[tuple[Stage, Recorder]]:
         recorders.append(Recorder(port))
         return recorders[0].address
 
-    with stage(rules=NOTHING_WAITS, proxy=AT_ONCE, before=before) as scene:
-        try:
+    try:
+        with stage(rules=NOTHING_WAITS, proxy=AT_ONCE, before=before) as scene:
             yield scene, recorders[0]
-        finally:
-            recorders[0].stop()
+    finally:
+        for one in recorders:
+            one.stop()
 
 
 @contextmanager
