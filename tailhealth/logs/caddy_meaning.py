@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import UNSET
 
-from tailhealth.logs.caddy_fields import optional
+from tailhealth.logs.caddy_fields import client_of, optional
 from tailhealth.logs.caddy_kind import HANDLED, LineKind, kind_of
 from tailhealth.logs.caddy_record import Records
+from tailhealth.logs.caddy_running import Running
 from tailhealth.logs.caddy_shape import Request, Shape
 from tailhealth.logs.caddy_signs import Signs
 from tailhealth.logs.caddy_twice import Duplicates, Key
@@ -57,6 +59,7 @@ class Meaning:
         self.signs = Signs(tally)
         self.filter = FutureFilter(tally)
         self.twice = Duplicates()
+        self.running = Running()
         self._zone = rules.tzinfo
         self._tally = tally
         self._foreign = foreign
@@ -135,7 +138,10 @@ class Meaning:
         spelled = line.upstream if self.shape.names["upstream"] == "upstream" else line.dial
         read = self.records.roundtrip if kind is LineKind.ROUNDTRIP else self.records.broken_body
         attempt = read(line, at, where, spelled)
-        self.signs.roundtrips |= kind is LineKind.ROUNDTRIP and attempt is not None
+        if attempt is not None and kind is LineKind.ROUNDTRIP:
+            self.signs.roundtrips = True
+            if not self.signs.upstream_key:
+                self.running.begin(attempt)
         self._learn_unit()
         return Reading(at, where.line[:EXAMPLE_BYTES], where.offset, (attempt,) if attempt else (), records=0, other=1)
 
@@ -150,8 +156,13 @@ class Meaning:
         reading = Reading(at, where.line[:EXAMPLE_BYTES], where.offset)
         attempt = None
         if line.upstream is UNSET:
-            if handled and took == 0.0 and (optional(line.status) == 0 or self.signs.upstream_key):
+            # Without a field for the upstream, a round-trip line of the same request knows it.
+            upstream = None if self.signs.upstream_key else self.running.end(*client_of(request), request.uri)
+            if handled and took == 0.0 and (optional(line.status) == 0 or self.signs.upstream_key or upstream is not None):
                 reading.events, reading.aborted = (self.records.aborted(line, at, where),), 1
+            elif handled and upstream is not None:
+                named = msgspec.structs.replace(line, upstream=upstream)
+                attempt = self.records.access(named, at, where, self.shape.names)
         else:
             self.signs.upstream_key = True
             attempt = self.records.access(line, at, where, self.shape.names) if handled else None

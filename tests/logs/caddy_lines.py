@@ -14,6 +14,8 @@ from tailhealth.logs.rules import LogRules
 BASE = 1_796_000_000.0
 ABSENT: Any = object()
 """A field with this value is left out of the line."""
+NOT_APPENDED: dict[str, Any] = {"upstream": ABSENT, "upstream_latency_ms": ABSENT, "retries": ABSENT}
+"""Where nothing is appended to access lines: a Caddy before 2.8, or one without the snippet."""
 
 
 def line(number: int = 0, **fields: Any) -> bytes:
