@@ -1,8 +1,8 @@
 """Reads Caddy's JSON log into attempts (DESIGN section 3, "Caddy").
 
-Three ways lead to the same result. Blocks of plain good access lines go through one typed decoder and one tight loop. Lines
-that are not so plain are taken one by one from the decoder's records. Lines that the decoder can't be trusted with (keys that
-stand twice, fields under other names, broken bytes) are parsed with care.
+Three ways lead to the same result. Blocks of plain good lines go through one typed decoder and a tight loop: one for access
+lines alone, one for logs at DEBUG. Lines that are not so plain are taken one by one from the decoder's records. Lines that the
+decoder can't be trusted with (keys that stand twice, fields under other names, broken bytes) are parsed with care.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tailhealth.logs.caddy_decoded import Decoded, Where, decode, ends_of, first
 from tailhealth.logs.caddy_kind import LineKind, kind_of
 from tailhealth.logs.caddy_meaning import Meaning
 from tailhealth.logs.caddy_plain import Plain, live_bounds, past_bounds
+from tailhealth.logs.caddy_roundtrips import Roundtrips
 from tailhealth.logs.caddy_shape import BUILT_IN
 from tailhealth.logs.caddy_terms import CaddyTerms, Outlining
 from tailhealth.logs.hints import hint
@@ -66,6 +67,7 @@ class CaddyReader(LineReader):
         self._shape = meaning.shape
         self._file = file
         self._plain: Plain | None = None
+        self._roundtrips: Roundtrips | None = None
         self._outlining = Outlining(rules)
         self._lines = 0
         self._careful_only = self._shape.nested
@@ -164,9 +166,17 @@ class CaddyReader(LineReader):
             # What waits for its neighbour must hear of it before anything else is read.
             return first
         bounds = past_bounds(self._meaning.filter.reference(None)) if now is None else live_bounds(now)
+        roundtrips = self._roundtrips if self._meaning.signs.roundtrips else None
         parts: list[Part] = []
-        index = plain.read(decoded, first, stop, bounds, parts)
+        index = first if roundtrips is not None and roundtrips.is_near else plain.read(decoded, first, stop, bounds, parts)
         entries.extend(map(self._taken, parts))
+        if roundtrips is not None and index < stop:
+            bounds = bounds.after(parts[-1].last) if parts else bounds
+            told = roundtrips.read(decoded, index, stop, bounds, has_upstream_key=self._meaning.signs.upstream_key)
+            self._count(told.size)
+            self._meaning.told(told)
+            entries += told.attempts
+            index += told.size
         return index
 
     def _taken(self, part: Part) -> Entry:
@@ -179,6 +189,9 @@ class CaddyReader(LineReader):
         """See `LineReader`."""
         plain = self._plain_now()
         if plain is None or self._careful_only or self._lines < CHECKED_LINES:
+            return None
+        if self._roundtrips is not None and self._roundtrips.is_near:
+            # Of every second line there is nothing to outline.
             return None
         return self._outlining.terms(plain)
 
@@ -200,6 +213,7 @@ class CaddyReader(LineReader):
             (logger,) = meaning.twice.loggers
             if header is not None:
                 self._plain = Plain(shape, logger, meaning.records.addresses.known, header, own, self._file)
+                self._roundtrips = Roundtrips(self._plain, meaning.running)
         return self._plain
 
     def _record(self, record: Line, where: Where, now: float | None, entries: list[Entry]) -> None:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from tailhealth.logs.caddy_fields import client_of, optional
 from tailhealth.logs.caddy_kind import HANDLED, LineKind, kind_of
+from tailhealth.logs.caddy_plain import ANSWERS
 from tailhealth.logs.caddy_record import Records
 from tailhealth.logs.caddy_running import Running
 from tailhealth.logs.caddy_shape import Request, Shape
@@ -16,6 +17,7 @@ from tailhealth.logs.caddy_signs import Signs
 from tailhealth.logs.caddy_twice import Duplicates, Key
 from tailhealth.logs.hints import hint
 from tailhealth.logs.order import FutureFilter, Reading
+from tailhealth.logs.plain import Part
 from tailhealth.logs.reading import EXAMPLE_BYTES, Skip
 from tailhealth.logs.values import NoYearError, parse_time
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from tailhealth.logs.caddy_decoded import Where
     from tailhealth.logs.caddy_shape import Line
-    from tailhealth.logs.plain import Part
+    from tailhealth.logs.caddy_told import Told
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
 
@@ -79,6 +81,28 @@ class Meaning:
         self._tally.attempts += part.size
         self.twice.passed(part)
         self.signs.plain(part)
+
+    def told(self, found: Told) -> None:
+        """Count the lines of a log at DEBUG that were read together."""
+        self.signs.upstream_key = found.has_upstream_key
+        for record in found.records:
+            if isinstance(record, Part):
+                self.plain(record)
+            else:
+                self._single(record)
+        self._tally.unattributed += found.unattributed
+        self._tally.attempts += found.roundtrips - found.unattributed
+        self._tally.other += found.roundtrips + found.others
+        if found.last is not None:
+            self.filter.last = found.last
+
+    def _single(self, record: Key) -> None:
+        """Count an access line of the one logger, with a status below 500, as that of an attempt."""
+        (logger,) = self.twice.loggers
+        self.twice.is_one(record, logger)
+        self.signs.record(record.ended, ANSWERS)
+        self._tally.records += 1
+        self._tally.attempts += 1
 
     def take(self, line: Line, where: Where, now: float | None, events: list[Entry]) -> None:
         """Count a line and hand on what it tells."""

@@ -89,7 +89,7 @@ class Plain:
                 parts.append(answered)
                 first += answered.size
                 bounds = bounds.after(answered.last)
-            failed = self._failed(decoded, first, bounds) if first < stop else None
+            failed = self.failed(decoded, first, bounds) if first < stop else None
             if failed is None:
                 break
             parts.append(failed)
@@ -178,7 +178,7 @@ class Plain:
             start = decoded.offset + end + 1
         return attempts
 
-    def _failed(self, decoded: Decoded, index: int, bounds: Bounds) -> Part | None:
+    def failed(self, decoded: Decoded, index: int, bounds: Bounds) -> Part | None:
         """Read the attempt of a line that is plain but for its status or its missing header; None: it needs a closer look."""
         low, high, last, leap = bounds
         record: Any = decoded.records[index]

@@ -165,9 +165,17 @@ def test_what_is_odd_is_read_as_in_one_process(tmp_path: Path, change: Callable[
     assert both([written(tmp_path / "access.log", lines)], max_line=200_000) > 0.1
 
 
-def test_round_trip_lines_are_gaps(tmp_path: Path) -> None:
-    """Lines that other processes can't read are read by the file's own reader, in their turn."""
-    assert both([written(tmp_path / "access.log", list(roundtrip_lines(3000, failing=0.02)))]) > 0.1
+def test_round_trip_lines_are_read_in_one_process(tmp_path: Path) -> None:
+    """Where round-trip lines come, other processes find nothing to outline, and are not asked."""
+    assert both([written(tmp_path / "access.log", list(roundtrip_lines(3000, failing=0.02)))]) == 0.0
+
+
+def test_round_trip_lines_for_a_while(tmp_path: Path) -> None:
+    """DEBUG is switched on and off: before and after it other processes outline, and nothing is told twice or not at all."""
+    lines = list(roundtrip_lines(9000, failing=0.02))
+    lines = [line for number, line in enumerate(lines) if number % 2 or 3000 <= number < 6000]
+
+    assert 0.1 < both([written(tmp_path / "access.log", lines)]) < 0.9
 
 
 def test_files_that_follow_each_other(tmp_path: Path) -> None:

@@ -11,84 +11,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailhealth.core.order import one_by_one
-from tailhealth.logs.caddy import CaddyReader
+from tailhealth.logs import caddy
+from tailhealth.logs.caddy import PATIENCE, CaddyReader
 from tailhealth.logs.detect import open_reader
 from tailhealth.logs.reading import Event, LineReader, Tally
 from tailhealth.logs.rules import LogRules
 from tests.case_reading import FOLDER
-from tests.logs.caddy_lines import ABSENT, BASE, line, request, roundtrip
+from tests.logs.caddy_drawn import debug_lines, lines
+from tests.logs.caddy_lines import BASE, line
 
 FUZZ = settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "30")), suppress_health_check=[HealthCheck.too_slow], deadline=None
 )
 """`FUZZ_EXAMPLES=50000 pytest tests/logs/test_caddy_paths.py` looks longer."""
 
-ODD: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
-    [
-        {"status": 499, "upstream_latency_ms": None, "duration": 31.5},
-        {"status": 502, "upstream_latency_ms": None},
-        {"status": 503, "resp_headers": {"Retry-After": ["5"]}},
-        {"status": 101, "duration": 3600.5},
-        {"upstream": None, "upstream_latency_ms": None, "retries": None},
-        {"upstream": ABSENT, "upstream_latency_ms": ABSENT, "retries": ABSENT, "duration": 0},
-        {"upstream_latency_ms": ABSENT},
-        {"upstream": "{http.reverse_proxy.upstream.hostport}"},
-        {"upstream": "tcp/10.9.0.2:8080"},
-        {"retries": 2},
-        {"upstream_status": 200},
-        {"upstream_status": 503, "status": 200},
-        {"upstream_duration_ms": 20.5},
-        {"grpc_status": "14"},
-        {"duration": 3},
-        {"duration": "21ms"},
-        {"duration": None},
-        {"status": "ok"},
-        {"ts": "2026-11-30T00:53:20.5Z"},
-        {"ts": BASE + 9000},
-        {"ts": ABSENT},
-        {"msg": "NOP"},
-        {"logger": "http.log.access"},
-        {"logger": "admin.api"},
-        {"bytes_read": "HIDDEN"},
-        {"request": request(client_ip="", remote_ip="", remote_addr="192.0.2.7:99")},
-        {"request": None},
-    ]
-)
-RAW = st.sampled_from(
-    [
-        b"\n",
-        b"  \r\n",
-        b"plain text\n",
-        b"{}\n",
-        b"[1]\n",
-        b'{"level":"info","ts":17\n',
-        line(0)[:300] + b"\n",
-        line(1).rstrip(b"\n") + line(2),
-        line(3).rstrip(b"}\n") + b',"duration":99.5}\n',
-        line(4).rstrip(b"\n") + b"\r\n",
-        line(5).replace(b"/r/5", b"/\xff\xfe"),
-        b'{"upstream_addr":"10.9.0.1:80","upstream_status":"200","msec":1796000000.5}\n',
-    ]
-)
-
-
-@st.composite
-def lines(draw: st.DrawFn) -> list[bytes]:
-    """Draw the lines of a file: mostly good ones, with all kinds of others among them."""
-    count = draw(st.integers(1, 40))
-    made: list[bytes] = []
-    for number in range(count):
-        kind = draw(st.integers(0, 9))
-        if kind < 6:
-            made.append(line(number))
-        elif kind < 8:
-            made.append(line(number, **draw(ODD)))
-        elif kind == 8:
-            failed: dict[str, Any] = {"status": ABSENT, "error": "EOF"}
-            made.append(roundtrip(number, **(failed if draw(st.booleans()) else {})))
-        else:
-            made.append(draw(RAW))
-    return made
+NOWS = st.sampled_from([None, BASE + 5, BASE + 100_000])
+"""Clocks of live lines, and none for history."""
 
 
 def outcome(reader: LineReader, tally: Tally, events: list[Event]) -> tuple[list[Event], dict[str, Any]]:
@@ -106,7 +44,7 @@ def in_one_block(made: list[bytes], now: float | None) -> tuple[list[Event], dic
 
 
 @FUZZ
-@given(lines(), st.randoms(use_true_random=False), st.sampled_from([None, BASE + 5, BASE + 100_000]))
+@given(lines() | debug_lines(), st.randoms(use_true_random=False), NOWS)
 def test_any_split(made: list[bytes], dice: random.Random, now: float | None) -> None:
     """Any split at line ends, and single lines, give the events and counts of the whole file."""
     tally, events, offset, start = Tally(), list[Event](), 0, 0
@@ -121,15 +59,20 @@ def test_any_split(made: list[bytes], dice: random.Random, now: float | None) ->
 
 
 @FUZZ
-@given(lines())
-def test_fast_is_careful(made: list[bytes]) -> None:
-    """Blocks through the decoder give what parsing each line with care gives."""
-    fast_tally, careful_tally = Tally(), Tally()
-    fast, careful = (CaddyReader(LogRules(), 0, "a", tally) for tally in (fast_tally, careful_tally))
+@given(lines() | debug_lines(), st.sampled_from([1, 6, 1000]), st.sampled_from([0, PATIENCE]), NOWS)
+def test_fast_is_careful(made: list[bytes], portion: int, patience: int, now: float | None) -> None:
+    """Blocks through the decoder give what parsing each line with care gives, however soon the loops are tried again."""
+    tally, careful_tally, events, offset = Tally(), Tally(), list[Event](), 0
+    fast, careful = CaddyReader(LogRules(), 0, "a", tally), CaddyReader(LogRules(), 0, "a", careful_tally)
     careful._careful_only = True
-    data = b"".join(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(caddy, "PATIENCE", patience)
+        for start in range(0, len(made), portion):
+            block = b"".join(made[start : start + portion])
+            events += fast.feed(block, offset, now)
+            offset += len(block)
 
-    assert outcome(fast, fast_tally, fast.feed(data, 0)) == outcome(careful, careful_tally, careful.feed(data, 0))
+    assert outcome(fast, tally, events) == outcome(careful, careful_tally, careful.feed(b"".join(made), 0, now))
 
 
 def never(*_: object) -> None:
