@@ -51,9 +51,8 @@ def test_the_loop_takes_plain_lines(fields: dict[str, Any], now: float | None) -
     """Answers, failures, and what stands beside them go through the loop, and are what single lines tell."""
     head = debug(0, WARM, **fields)
     last = line(50, status=502, upstream_latency_ms=None)
-    rest = (
-        debug(WARM, 50, **fields) + b"".join(roundtrip(50, **failure) for failure in FAILURES) + last + debug(51, 60, **fields)
-    )
+    failed = b"".join(roundtrip(50, **failure) for failure in FAILURES)
+    rest = debug(WARM, 50, **fields) + failed + last + line(50, retries=1) + debug(51, 60, **fields)
     tally, singles = Tally(), Tally()
     reader, other = CaddyReader(LogRules(), 0, "a", tally), CaddyReader(LogRules(), 0, "a", singles)
     events = reader.feed(head, 0, now)
@@ -114,6 +113,27 @@ def test_null_shows_that_there_is_a_field_for_upstreams() -> None:
     assert reader.feed(absent, len(head)) == []
     (aborted,) = reader.feed(line(31, upstream=None, upstream_latency_ms=None, retries=None) + absent, len(head) + len(absent))
     assert isinstance(aborted, Aborted)
+
+
+@pytest.mark.parametrize(
+    "looked_at",
+    [
+        line(30, **{**NOT_APPENDED, "retries": 1}),
+        line(30, **{**NOT_APPENDED, "grpc_status": "0"}),
+        line(30, **{**NOT_APPENDED, "status": 500}),
+        line(30, **{**NOT_APPENDED, "resp_headers": {"Content-Type": ["text/event-stream"]}}),
+        line(31) + line(30, **NOT_APPENDED),
+    ],
+)
+def test_what_is_not_plain_of_an_older_caddy(looked_at: bytes) -> None:
+    """An access line whose upstream a round-trip line names has a closer look too, where it says more than plain ones do."""
+    data = debug(0, WARM, **NOT_APPENDED) + roundtrip(30) + looked_at
+    tally, careful_tally = Tally(), Tally()
+    reader, careful = CaddyReader(LogRules(), 0, "a", tally), CaddyReader(LogRules(), 0, "a", careful_tally)
+    careful._careful_only = True
+
+    assert careful.feed(data, 0) == reader.feed(data, 0)
+    assert careful_tally == tally
 
 
 AT_THE_END = [
