@@ -63,18 +63,18 @@ def timed(what: Callable[..., int], *arguments: Any) -> float:
     return time.perf_counter() - begin
 
 
-def compared(path: Path, decoder: Any, lines: int, rounds: int) -> None:
-    """Print `replay` against the bare loop."""
+def compared(path: Path, decoder: Any, lines: int, rounds: int, *, is_healthy: bool) -> None:
+    """Print `replay` against the bare loop; the bounds are those of a healthy log."""
     bare(path, decoder)
     took = [(timed(bare, path, decoder), timed(replay, path), timed(replay, path, cores())) for _ in range(rounds)]
     loop, whole, helped = (statistics.median(one) for one in zip(*took, strict=True))
     ratio, gain = (statistics.median(one) for one in zip(*((b / a, b / c) for a, b, c in took), strict=True))
     print(f"bare decode loop  {lines / loop:10,.0f} lines/s")
     print(f"replay, one core  {lines / whole:10,.0f} lines/s")
-    print(f"times the loop    {ratio:10.2f}   (at most {GOAL})")
+    print(f"times the loop    {ratio:10.2f}" + f"   (at most {GOAL})" * is_healthy)
     if cores() > 1:
         print(f"replay, {cores():3} cores {lines / helped:10,.0f} lines/s")
-        print(f"times one core    {gain:10.2f}   (at least {GAIN} on two)")
+        print(f"times one core    {gain:10.2f}" + f"   (at least {GAIN} on two)" * is_healthy)
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def main() -> None:
             for failing in options.failing:
                 caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=failing))
                 print(f"{failing:.0%} failing")
-                compared(caddy, struct_of_replay(), options.lines, options.rounds)
+                compared(caddy, struct_of_replay(), options.lines, options.rounds, is_healthy=not failing)
             return
         caddy = write(Path(folder) / "caddy.jsonl", caddy_lines(options.lines, failing=options.failing[0]))
         path = write(Path(folder) / "other.jsonl", KINDS[options.kind](options.lines, failing=options.failing[0]))
