@@ -11,9 +11,11 @@ from hypothesis import settings
 
 from tests.alone import Alone
 
-# A busy machine may take any time for one example; `timeout` in pyproject.toml guards against a hang.
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
+# A busy machine may take any time for one example; `timeout` in pyproject.toml guards against a hang. Where a person waits
+# half as many examples are drawn as in CI.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("patient", deadline=None, max_examples=100)
+settings.load_profile("patient" if "CI" in os.environ else "quick")
 
 REAL = Path(__file__).parent / "real"
 """Every test in it has the marker `real`."""
