@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tailhealth.core import join
 from tailhealth.core.engine import Engine
-from tailhealth.core.model import Aborted, Attempt, End, InFlight, Input, Origin, Pools
+from tailhealth.core.model import Aborted, Attempt, Command, End, InFlight, Input, Origin, Pools, Verb
 from tailhealth.core.rules import BadRules, GuardRules, PoolRules, ProbationRules, Settings, WindowRules, Yardstick
 from tailhealth.core.view import view
 from tests.core.harness import attempt, clock, pool, silent
@@ -28,7 +28,7 @@ def endings(node: str, at: float, whole: dict[str, Any], whose: dict[str, Any]) 
     """Return the ways in which the end of a request is told: by its access line, by others, or not at all."""
     ended = attempt(node, at, **whole, **whose)
     aborted = Aborted(at, 200, whose["client"], whose["client_port"])
-    body: dict[str, Any] = {"origin": Origin.BROKEN_BODY, "status": None, "header": None, "header_came": None, **whose}
+    body: dict[str, Any] = {"origin": Origin.BROKEN_BODY, "status": None, "header": 0.1, "duration": None, **whose}
     return [
         [],
         [ended],
@@ -45,16 +45,16 @@ def endings(node: str, at: float, whole: dict[str, Any], whose: dict[str, Any]) 
 
 
 @st.composite
-def request(draw: st.DrawFn, begin: float) -> list[Attempt | Aborted]:
-    """Draw the lines of one request at DEBUG: tries, and an end. Clients and ports are few, so requests get mixed up."""
+def request(draw: st.DrawFn, begin: float, debug: int) -> list[Attempt | Aborted]:
+    """Draw the lines of one request: tries in `debug` of ten, and an end. Clients are few, so requests get mixed up."""
     node = draw(st.sampled_from(NODES))
     whose = {"client": draw(st.sampled_from(["192.0.2.1", "192.0.2.2"])), "client_port": draw(st.sampled_from("123"))}
     tried: dict[str, Any] = {**whose, "origin": Origin.ROUNDTRIP}
     told: list[Attempt | Aborted] = []
-    if draw(st.integers(0, 4)) == 0:
+    if draw(st.integers(0, 9)) < debug and draw(st.integers(0, 4)) == 0:
         told.append(silent(draw(st.sampled_from(NODES)), begin, draw(FAILURES), draw(st.sampled_from([0.0, 9.0])), **tried))
     header, status, body = draw(HEADERS), draw(STATUSES), draw(BODIES)
-    if draw(st.integers(0, 9)):
+    if draw(st.integers(0, 9)) < debug:
         told.append(attempt(node, begin + 0.1, header=header, status=status, **{**tried, "duration": None}))
     ways = endings(node, begin + 0.1 + body, {"header": header, "status": status, "took": header + body}, whose)
     return told + (ways[1] if draw(st.booleans()) else draw(st.sampled_from(ways)))
@@ -69,12 +69,18 @@ def comes_at(one: Input, late: float) -> float:
 
 @st.composite
 def traffic(draw: st.DrawFn) -> list[Input]:
-    """Draw what a log at DEBUG tells, in order but for some late lines, with polls between."""
+    """Draw what a log tells while DEBUG goes on and off, in order but for some late lines, with polls and orders between."""
     told: list[Input] = []
+    debug = 9
     for number in range(draw(st.integers(1, 40))):
-        told += draw(request(clock(number / 2)))
-        if draw(st.integers(0, 9)) == 0:
-            told.append(InFlight(clock(number / 2), {"a": draw(st.integers(0, 9))}, "1"))
+        debug = draw(st.sampled_from([debug, debug, debug, 9, 0]))
+        told += draw(request(clock(number / 2), debug))
+        match draw(st.integers(0, 19)):
+            case 0 | 1:
+                told.append(InFlight(clock(number / 2), {"a": draw(st.integers(0, 9))}, "1"))
+            case 2:
+                verb = draw(st.sampled_from([Verb.EJECT, Verb.READMIT]))
+                told.append(Command(clock(number / 2), verb, draw(st.sampled_from(NODES))))
     late = draw(st.sampled_from([0.0, 0.5, 3.0]))
     return sorted(told, key=lambda one: comes_at(one, late))
 
