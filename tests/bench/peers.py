@@ -8,6 +8,8 @@ rounds, a comparison the median of the ratios within a round. After every timed 
 the log: a peer that did not understand the lines is no fast one. The bounds are those that the project set itself for Caddy
 lines of a healthy day; the exit status does not tell whether they are met, for machines differ.
 
+`replay` runs on all cores, as the command does; loops in this process are compared with `replay` on one core.
+
 The peers get the benefit of any doubt. Commands are timed as a whole, and what they take on a file of one line, in the same
 round, is subtracted: neither their start nor ours counts. `replay` is timed in this process, with everything that the command
 does but starting Python and printing. All read a file that is in the page cache, and write to a file beside it. Slow tools get
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -31,7 +34,7 @@ from rich.console import Console
 
 from tests.bench.peers_logs import KINDS, Log
 from tests.bench.peers_table import Row, Section, drawn, remarks
-from tests.bench.peers_tools import PEERS, REPLAY, Peer
+from tests.bench.peers_tools import ALONE, PEERS, REPLAY, Peer
 
 TOO_SHORT = "too few lines to tell"
 WRONG = "wrong result"
@@ -112,14 +115,16 @@ class Case:
 
 def measured(log: Log, rounds: int, peers: Sequence[Peer] = PEERS) -> Section:
     """Let `replay` and its peers read a log, in turn, in each round."""
-    cases = [Case.of(peer, log) for peer in (REPLAY, *peers)]
+    cases = [Case.of(peer, log) for peer in (REPLAY, ALONE, *peers)]
     for case in cases:
         case.warm()
     for _ in range(rounds):
         for case in cases:
             case.time()
     size = log.path.stat().st_size / log.lines
-    return Section(f"{log.kind.title} of {size:,.0f} bytes", tuple(case.row(cases[0]) for case in cases))
+    whole, alone = cases[:2]
+    rows = tuple(case.row(alone if case.peer.is_loop else whole) for case in cases)
+    return Section(f"{log.kind.title} of {size:,.0f} bytes", rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -132,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     sections = []
     for kind in options.kinds:
-        with tempfile.TemporaryDirectory() as folder, Console(stderr=True).status(f"{kind} ..."):
+        print(f"{kind} ...", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
             sections.append(measured(Log.written(Path(folder), kind, options.lines, options.failing), options.rounds))
     out = Console(highlight=False, markup=False, emoji=False)
     if not out.is_terminal:

@@ -62,6 +62,8 @@ class Peer:
     tool: Tool | None = None
     is_command: bool = False
     """`run` starts a command: what it takes on one line is not counted."""
+    is_loop: bool = False
+    """A loop in this process: `replay` on one core is compared with it."""
     most_lines: int | None = None
     """It is slow, and gets no more lines than these."""
 
@@ -208,11 +210,12 @@ def _program(name: str, arguments: Callable[[Log], list[str]], found: Callable[[
 
 _DUCKDB = Tool("duckdb", "pip install duckdb", is_module=True)
 
-REPLAY = Peer("replay, 1 core", partial(_replay, processes=1), _same, _attempts)
+REPLAY = Peer("replay", partial(_replay, processes=cores()), _same, _attempts)
+"""As the command runs: on all cores."""
+ALONE = Peer("replay, 1 core", partial(_replay, processes=1), _same, _attempts)
 PEERS = (
-    Peer(f"replay, {cores()} cores", partial(_replay, processes=cores()), _same, _attempts),
-    Peer("bare decode loop", _bare, _same, _number, bound=2.0),
-    Peer("orjson.loads per line", _loads, _same, _number),
+    Peer("bare decode loop", _bare, _same, _number, bound=2.0, is_loop=True),
+    Peer("orjson.loads per line", _loads, _same, _number, is_loop=True),
     _program("jq", _jq, _of_jq, right=_counts, bound=1 / 8, most_lines=100_000),
     _program("mtail", _mtail, _of_mtail, right=_counts, bound=1 / 8, most_lines=100_000),
     _program("GoAccess", _goaccess, _of_goaccess, right=_totals, bound=1 / 60, most_lines=30_000),
