@@ -140,6 +140,20 @@ def test_the_hot_path_is_the_careful_one(told: list[Input], portion: int, rules:
         assert careful == known(told, portion, rules, pools, careful=False)
 
 
+def test_what_began_before_a_readmission_is_not_plain() -> None:
+    """A header that took from before it until after it says nothing about the time after it, on the hot path either."""
+    orders: list[Input] = [Command(clock(10.0), Verb.EJECT, "a"), Command(clock(11.0), Verb.READMIT, "a")]
+    answers: list[Input] = [
+        attempt("a", clock(at), header=header, origin=Origin.ROUNDTRIP, client_port=str(at))
+        for at, header in ((1.0, 0.1), (12.0, 0.1), (13.0, 0.1), (14.0, 5.0), (15.0, 0.1))
+    ]
+    told = sorted([*answers, *orders], key=lambda one: comes_at(one, 0.0))
+    careful, fast = (known(told, 1, PoolRules(), Pools(-1e9, (pool(*NODES),)), careful=careful) for careful in (True, False))
+
+    assert careful == fast
+    assert [clock(at) for at in (12.0, 13.0, 15.0)] == list(careful[5][0][1])  # type: ignore[index]  # times in the window of `a`
+
+
 def never(*_: object) -> None:
     """Stand in for what must not be called."""
     raise AssertionError("a plain line was judged on its own")
