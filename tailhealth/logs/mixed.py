@@ -11,8 +11,6 @@ from tailhealth.logs.reading import LineReader
 from tailhealth.logs.sniff import Proxy, quick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tailhealth.logs.outline import Load, Outline, Terms
     from tailhealth.logs.reading import Entry, Event, Tally
     from tailhealth.logs.rules import LogRules
@@ -36,7 +34,7 @@ class Mixed(LineReader):
         self._alone = rules.format != "auto"
         self._first: Proxy = first
         self._nginx = NginxReader(rules, file, name, tally, b"" if self._alone else _CADDY_REQUEST)
-        self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._from_caddy, near=near)
+        self._caddy = CaddyReader(rules, file, name, tally, None if self._alone else self._nginx.read_line, near=near)
 
     @property
     def held(self) -> int | None:
@@ -76,9 +74,6 @@ class Mixed(LineReader):
     def finish(self) -> list[Event]:
         """The file has ended: hand on what was held back."""
         return self._caddy.finish() + self._nginx.finish()
-
-    def _from_caddy(self, line: bytes, offset: int, now: float | None) -> Sequence[Entry]:
-        return self._nginx.read_line(line, offset, now)
 
 
 def _lines(block: bytes) -> list[bytes]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from tailhealth.logs.detect import open_reader
+from tailhealth.logs.mixed import Mixed
 from tailhealth.logs.reading import Tally
 from tailhealth.logs.rules import FieldRule, LogRules
 from tailhealth.logs.times import line_time
@@ -77,3 +81,15 @@ def test_time_of_a_line_by_the_operator() -> None:
     line = caddy_lines.line(request={**caddy_lines.request(), "began": BASE + 7})
 
     assert line_time(rules)(line) == BASE + 7
+
+
+def test_a_reader_that_is_done_is_gone() -> None:
+    """Nothing of a rolled file waits for the collector of cycles, which may not come for millions of lines."""
+    reader = Mixed(LogRules(), 0, "access.log", Tally(), "caddy")
+    gone = weakref.ref(reader)
+    gc.disable()
+    try:
+        del reader
+        assert gone() is None
+    finally:
+        gc.enable()
