@@ -97,6 +97,24 @@ def test_a_round_trip_begins_the_count_anew(between: list[Attempt]) -> None:
     ] == []
 
 
+def test_an_access_line_with_a_round_trip_begins_the_count_anew() -> None:
+    """Its round-trip line may have come long before."""
+    join = Join()
+    told(join, roundtrip("a", 1.0, "2"))
+    early = [access("a", 2.0, f"x{i}") for i in range(UNMATCHED - 1)]
+    late = [access("a", 10.0, f"y{i}") for i in range(UNMATCHED - 1)]
+
+    assert [one for one in told(join, *early, access("a", 9.0, "2"), *late) if isinstance(one, Attempt)] == []
+
+
+def test_an_access_line_ends_the_try_at_its_upstream() -> None:
+    """Of two tries of one request that are both still answered, the one that it names ends."""
+    join = Join()
+    told(join, roundtrip("a", 1.0), roundtrip("b", 2.0), access("a", 3.0))
+
+    assert (join.streaming(["a"]), join.streaming(["b"])) == (0, 1)
+
+
 def test_upstreams_are_counted_apart() -> None:
     """Unmatched lines of one upstream say nothing about another."""
     join = Join()
