@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from tailhealth.logs.anywhere import FileBytes
+from tailhealth.logs.disk import LocalFile
 from tailhealth.logs.helpers import Helpers, Task
 from tailhealth.logs.lines import Piece
 from tailhealth.logs.outline import Outline, Terms
@@ -67,7 +68,7 @@ class Ahead:
         self._terms: dict[int, Terms] = {}
         self._packed: dict[int, tuple[Terms, bytes]] = {}
         """Terms of each file as they were last sent to the processes."""
-        self._files: list[FileBytes] = []
+        self._files: dict[int, FileBytes] = {}
 
     def expect(self, size: int | None) -> None:
         """Hear that a file of so many bytes is to be read."""
@@ -95,7 +96,7 @@ class Ahead:
     def close(self) -> None:
         """End the processes, and let all files go."""
         self._helpers.close()
-        for file in self._files:
+        for file in self._files.values():
             file.close()
         self._files.clear()
 
@@ -104,8 +105,10 @@ class Ahead:
 
     def _segments(self, stream: Stream, file: int) -> Iterator[Piece | Outlined]:
         """Hand on segment after segment, as long as there are terms and whole segments."""
-        load = FileBytes(stream.path, stream.duplicate())
-        self._files.append(load)
+        load = self._files.get(file)
+        if load is None:
+            # Attempts may be asked for long after, and terms may be lost and found again: it stays open.
+            load = self._files[file] = FileBytes(stream.path, LocalFile(stream.duplicate()))
         waiting: deque[_Waiting] = deque()
         while self._is_possible(stream, file):
             terms = self._terms[file]
@@ -128,7 +131,7 @@ class Ahead:
             self._packed[file] = terms, pickle.dumps(terms)
         start = waiting[-1].start + self._segment if waiting else stream.position
         while len(waiting) < self._helpers.count * PER_PROCESS and start + self._segment <= (stream.size or 0):
-            task = Task(stream.path, stream.identity, start, self._segment, stream.max_line, self._packed[file][1])
+            task = Task(stream.path, self._files[file].identity, start, self._segment, stream.max_line, self._packed[file][1])
             future = self._helpers.outline(task)
             if future is not None:
                 waiting.append(_Waiting(start, terms.serial, future))

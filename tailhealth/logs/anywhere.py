@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from tailhealth.logs.disk import LocalFile
 from tailhealth.logs.stream import LogError, log_error
 
 
@@ -12,12 +11,14 @@ class FileBytes:
 
     Args:
         path: Names it in errors.
-        descriptor: The open file, which is closed in the end.
+        opened: The open file, which is closed in the end.
     """
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, opened: LocalFile) -> None:
         self.path = path
-        self._descriptor = descriptor
+        stat = opened.stat()
+        self.identity = stat.device, stat.inode
+        self._opened = opened
 
     def __call__(self, start: int, end: int) -> bytes:
         """Read from one position up to another.
@@ -26,7 +27,7 @@ class FileBytes:
             LogError: They are not there any more.
         """
         try:
-            data = os.pread(self._descriptor, end - start, start)
+            data = self._opened.read_at(start, end - start)
         except OSError as error:
             raise log_error(self.path, error) from error
         if len(data) != end - start:
@@ -35,7 +36,7 @@ class FileBytes:
 
     def close(self) -> None:
         """Let the file go."""
-        os.close(self._descriptor)
+        self._opened.close()
 
 
 def changed(path: str) -> LogError:

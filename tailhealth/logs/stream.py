@@ -134,12 +134,6 @@ class Stream:
         """So many bytes of a plain file are done with."""
         return self._read
 
-    @property
-    def identity(self) -> tuple[int, int]:
-        """Device and inode of the file. Raises LogError."""
-        found = os.fstat(self._opened().fileno())
-        return found.st_dev, found.st_ino
-
     def duplicate(self) -> int:
         """Return another descriptor of the file, to be closed on its own. Raises LogError."""
         return os.dup(self._opened().fileno())

@@ -178,6 +178,22 @@ def test_round_trip_lines_for_a_while(tmp_path: Path) -> None:
     assert 0.1 < both([written(tmp_path / "access.log", lines)]) < 0.9
 
 
+def test_a_file_is_opened_once_for_its_helpers(tmp_path: Path) -> None:
+    """However often DEBUG is switched on and off, no more descriptors are held than for one stretch of plain lines."""
+    lines = list(roundtrip_lines(18_000))
+    lines = [line for number, line in enumerate(lines) if number % 2 or number // 2000 % 2]
+    helped = Reading([written(tmp_path / "access.log", lines)], 2)
+    held: list[int] = []
+    was_outlined = 0
+    for _ in helped.batches():
+        if helped.outlined > was_outlined:
+            was_outlined = helped.outlined
+            held.append(len(list(Path("/dev/fd").iterdir())))
+
+    assert 0.1 < helped.outlined / helped.blocks < 0.9
+    assert max(held) == held[0]
+
+
 def two_tries(lines: list[str]) -> None:
     """Some requests were tried twice."""
     lines[1500::40] = [line.replace(':11434"', ':11434, 10.0.0.3:11434"') for line in lines[1500::40]]
