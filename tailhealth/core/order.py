@@ -48,12 +48,12 @@ class Buffer(Generic[Control]):
         """
         fresh = list(entries)
         ends = list(map(_ended, fresh))
+        in_order = True
         if Bulk in set(map(type, fresh)):
             lasts = [entry.last if isinstance(entry, Bulk) else entry.ended for entry in fresh]
             in_order = all(map(lt, lasts, ends[1:])) or all(map(_follows, fresh, fresh[1:]))
-        elif not (in_order := all(map(lt, ends, ends[1:]))):
+        elif not all(map(lt, ends, ends[1:])):
             fresh.sort(key=_place)
-            in_order = True
         waiting = self._entries
         if in_order and not (waiting and not _follows(waiting[-1], fresh[0])):
             waiting += fresh

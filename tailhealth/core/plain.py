@@ -88,35 +88,21 @@ def _take_bulk(registry: Registry, bulk: Bulk, frontier: float, until: float) ->
 def _take_singles(registry: Registry, entries: Sequence[Entry], first: int, frontier: float, until: float) -> int:
     """Take attempts that come by themselves; return the index of the first entry that is not plain."""
     runs: dict[str, _Run] = {}
-    last, stop = frontier, len(entries)
-    for index in range(first, stop):
+    last, stop = frontier, first
+    for index in range(first, len(entries)):
         attempt = entries[index]
-        if not isinstance(attempt, Attempt):
-            stop = index
+        if not isinstance(attempt, Attempt) or attempt.origin is not _ACCESS or not last <= attempt.ended < until:
             break
-        ended, header, upstream = attempt.ended, attempt.header, attempt.upstream
-        run = runs.get(upstream)
+        run = runs.get(attempt.upstream)
         if run is None:
-            place = registry.plain.get(upstream)
-            if place is None or place.member.attentive:
-                stop = index
+            place = registry.plain.get(attempt.upstream)
+            if place is None:
                 break
-            run = runs[upstream] = _run(place)
-        ends, below, not_plain, acted_at, long_body, _, _ = run
-        if (
-            header is None
-            or header >= below
-            or not last <= ended < until
-            or attempt.status in not_plain
-            or attempt.end is not _ANSWERED
-            or attempt.started < acted_at
-            or attempt.origin is not _ACCESS
-            or (attempt.duration or 0.0) >= long_body
-        ):
-            stop = index
+            run = runs[attempt.upstream] = _run(place)
+        if not _is_plain(attempt, run):
             break
-        last = ended
-        ends.append(ended)
+        last, stop = attempt.ended, index + 1
+        run.ends.append(last)
     for run in runs.values():
         run.member.take_good(run.ends)
     return stop

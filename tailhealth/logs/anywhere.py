@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from tailhealth.core.address import canonical
 from tailhealth.logs.disk import LocalFile
 from tailhealth.logs.stream import LogError, log_error
 
@@ -42,3 +45,19 @@ class FileBytes:
 def changed(path: str) -> LogError:
     """Return the error of a log that is not what it was a moment ago."""
     return LogError(path, "it changed while it was read", "replay a copy that nobody changes")
+
+
+def addresses_of(spellings: Iterable[object], path: str) -> dict[str, str]:
+    """Return the canonical addresses of upstreams that plain lines name, by their spelling.
+
+    Args:
+        spellings: As the lines have them.
+        path: Of their file.
+
+    Raises:
+        LogError: One is no address: the lines are not any more what they were.
+    """
+    try:
+        return {spelled: canonical(spelled, "") for spelled in set(spellings) if isinstance(spelled, str)}
+    except ValueError:
+        raise changed(path) from None

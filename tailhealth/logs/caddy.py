@@ -7,6 +7,7 @@ decoder can't be trusted with (keys that stand twice, fields under other names, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tailhealth.logs import caddy_text
@@ -16,11 +17,10 @@ from tailhealth.logs.caddy_meaning import Meaning
 from tailhealth.logs.caddy_plain import Plain
 from tailhealth.logs.caddy_roundtrips import Roundtrips
 from tailhealth.logs.caddy_shape import BUILT_IN
-from tailhealth.logs.caddy_terms import CaddyTerms, Outlining
+from tailhealth.logs.caddy_terms import CaddyTerms, remade, terms_of
 from tailhealth.logs.hints import hint
 from tailhealth.logs.lines import MAX_LINE, ends_of
-from tailhealth.logs.order import AHEAD
-from tailhealth.logs.plain import live_bounds, past_bounds
+from tailhealth.logs.outline import Outlining, part_of
 from tailhealth.logs.reading import LineReader, Skip
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class CaddyReader(LineReader):
         self._file = file
         self._plain: Plain | None = None
         self._roundtrips: Roundtrips | None = None
-        self._outlining = Outlining(rules)
+        self._rules = rules
+        self._outlining: Outlining[CaddyTerms] = Outlining()
         self._lines = 0
         self._careful_only = self._shape.nested
         """Keys stand twice in this file, or inside objects: every line is parsed with care."""
@@ -163,10 +164,9 @@ class CaddyReader(LineReader):
         self, plain: Plain, decoded: Decoded, first: int, stop: int, now: float | None, entries: list[Entry]
     ) -> int:
         """Take plain records; return the index of the first that is not."""
-        if self._meaning.filter.held is not None:
-            # What waits for its neighbour must hear of it before anything else is read.
+        bounds = self._meaning.filter.bounds(now)
+        if bounds is None:
             return first
-        bounds = past_bounds(self._meaning.filter.reference(None)) if now is None else live_bounds(now)
         roundtrips = self._roundtrips if self._meaning.signs.roundtrips else None
         parts: list[Part] = []
         index = first if roundtrips is not None and roundtrips.is_near else plain.read(decoded, first, stop, bounds, parts)
@@ -194,15 +194,16 @@ class CaddyReader(LineReader):
         if self._roundtrips is not None and self._roundtrips.is_near:
             # Of every second line there is nothing to outline.
             return None
-        return self._outlining.terms(plain)
+        return self._outlining.terms(plain, plain.known, partial(terms_of, self._rules, plain))
 
     def accept(self, stretch: Answered | Failed, serial: int, load: Load) -> Entry | None:
         """Take plain lines that another process outlined on the terms of a serial number; None if they don't hold now."""
-        plain, future = self._plain_now(), self._meaning.filter
-        if plain is None or self._careful_only or future.held is not None or not self._outlining.holds(serial, plain):
+        plain, bounds = self._plain_now(), self._meaning.filter.bounds(None)
+        if plain is None or self._careful_only or bounds is None:
             return None
-        leaps = not stretch.first - future.reference(None) <= AHEAD
-        return None if leaps else self._taken(self._outlining.part(plain, stretch, load))
+        if not self._outlining.holds(serial, plain) or not bounds.has(stretch.first):
+            return None
+        return self._taken(part_of(stretch, plain.file, partial(remade, plain, stretch, load)))
 
     def _plain_now(self) -> Plain | None:
         """Return the loop for plain lines, as they are to be read now; None while too little is known of them."""

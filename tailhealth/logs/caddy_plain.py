@@ -10,13 +10,14 @@ from msgspec import UNSET
 from tailhealth.core.bulk import Bulk, Share, joined
 from tailhealth.core.model import Attempt, End, Origin
 from tailhealth.logs.caddy_kind import HANDLED
-from tailhealth.logs.plain import Bounds, Part
+from tailhealth.logs.plain import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tailhealth.logs.caddy_decoded import Decoded
     from tailhealth.logs.caddy_shape import Shape
+    from tailhealth.logs.order import Bounds
 
 ANSWERS, GAVE_UP, SERVER_ERROR, UNAVAILABLE = 200, 499, 500, 503
 """Statuses from the first up to the second are the upstream's answer and need no closer look."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tailhealth.logs.caddy_decoded import Decoded
     from tailhealth.logs.caddy_plain import Plain
     from tailhealth.logs.caddy_running import Running
-    from tailhealth.logs.plain import Bounds
+    from tailhealth.logs.order import Bounds
 
 QUIET = 64
 """After so many access lines without a round-trip line there are none any more: the loop for access lines alone is faster."""

@@ -6,6 +6,7 @@ still does not fit is read with care. All three ways read a line alike, so the s
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tailhealth.logs.lines import ends_of
@@ -13,11 +14,11 @@ from tailhealth.logs.nginx_attempts import Attempts
 from tailhealth.logs.nginx_careful import Careful, Object
 from tailhealth.logs.nginx_gather import Gathered
 from tailhealth.logs.nginx_lists import Lists
-from tailhealth.logs.nginx_plain import Block, Plain
-from tailhealth.logs.nginx_terms import NginxTerms, Outlining
+from tailhealth.logs.nginx_plain import SMALL, Block, Plain
+from tailhealth.logs.nginx_terms import NginxTerms, remade, terms_of
 from tailhealth.logs.nginx_time import Times
-from tailhealth.logs.order import AHEAD, FutureFilter
-from tailhealth.logs.plain import live_bounds, past_bounds
+from tailhealth.logs.order import FutureFilter
+from tailhealth.logs.outline import Outlining, part_of
 from tailhealth.logs.reading import Entry, Event, LineReader, Skip, Tally
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from tailhealth.logs.plain import Part
     from tailhealth.logs.rules import LogRules
 
-SMALL = 16
-"""A block of at most so many lines that is not plainly of one shape is read line by line; a larger one is halved."""
 SHAPES = 4
 """So many shapes are tried on a line before it is read with care: a file may have lines of several formats."""
 BLANKS = b" \t\r\n\x00"
@@ -56,7 +55,8 @@ class NginxReader(LineReader):
         self._plain = Plain(lists.lone, rules.tzinfo, file) if lists.seconds_only else None
         self._attempts = Attempts(lists, file)
         self._careful = Careful(rules, name, tally)
-        self._outlining = Outlining(rules)
+        self._rules = rules
+        self._outlining: Outlining[NginxTerms] = Outlining()
         self._shapes: list[Shape] = []
         """The shapes of recent lines, the latest first."""
         self._gathered: Gathered | None = None
@@ -127,11 +127,9 @@ class NginxReader(LineReader):
 
     def _take_plain(self, block: Block, first: int, events: list[Entry]) -> int:
         """Take plain rows of a block from index `first` on; return the index of the first that is not."""
-        future, now = self._filter, self._now
-        if self._plain is None or future.held is not None:
-            # What waits for its neighbour must hear of it before anything else is read.
+        bounds = self._filter.bounds(self._now)
+        if self._plain is None or bounds is None:
             return first
-        bounds = past_bounds(future.reference(None)) if now is None else live_bounds(now)
         parts: list[Part] = []
         stop = self._plain.read(block, first, bounds, parts)
         events.extend(map(self._taken, parts))
@@ -149,16 +147,18 @@ class NginxReader(LineReader):
         shape = self._shapes[0] if self._shapes else None
         if shape is None or shape.decoder is None or self._plain is None:
             return None
-        return self._outlining.terms(shape, self._plain, self._foreign)
+        make = partial(terms_of, self._rules, shape, self._plain, self._foreign)
+        return self._outlining.terms(shape, self._plain.known, make)
 
     def accept(self, stretch: Answered | Failed, serial: int, load: Load) -> Entry | None:
         """Take plain lines that another process outlined on the terms of a serial number; None if they don't hold now."""
         shape = self._shapes[0] if self._shapes else None
-        if shape is None or self._plain is None or self._gathered is not None or self._filter.held is not None:
+        plain, bounds = self._plain, self._filter.bounds(None)
+        if shape is None or plain is None or self._gathered is not None or bounds is None:
             return None
-        if not self._outlining.holds(serial, shape) or not stretch.first - self._filter.reference(None) <= AHEAD:
+        if not self._outlining.holds(serial, shape) or not bounds.has(stretch.first):
             return None
-        part = self._outlining.part(shape, self._plain, stretch, load)
+        part = part_of(stretch, plain.file, partial(remade, shape, plain, stretch, load))
         self._tally.lines += part.size
         return self._taken(part)
 

@@ -15,7 +15,8 @@ from tailhealth.logs.nginx_request import NOTHING, STATUSES, Response, request_o
 from tailhealth.logs.nginx_shape import ABSENT
 from tailhealth.logs.nginx_time import MILLISECONDS, Dates
 from tailhealth.logs.nginx_try import CLIENT_LEFT, FIRST_SERVER_ERROR, plain_end
-from tailhealth.logs.plain import Bounds, Part
+from tailhealth.logs.order import Bounds
+from tailhealth.logs.plain import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,8 @@ KEPT = 1000
 """So many different answers are remembered."""
 told = attrgetter("content_type", "grpc_status", "grpc_trailer", "retry_after")
 """What a row says of its answer, but for the status."""
+SMALL = 16
+"""A block of at most so many lines that is not plainly of one shape is read line by line; a larger one is halved."""
 UNIX = len("unix:")
 
 

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
 from tailhealth.core.model import Attempt
 from tailhealth.logs.reading import Event, Skip, Tally
+from tailhealth.logs.values import FIRST_EPOCH
 
 AHEAD = 300.0
 """Seconds: a line's time further ahead than this lies in the future."""
 DELAYED = 60.0
 """Seconds: lines written while we watched that are older than this when they come were held back by a buffer."""
+
+
+class Bounds(NamedTuple):
+    """Between which times a line may stand."""
+
+    low: float
+    high: float
+    before: float
+    """Time of the line before."""
+    leap: float
+    """So many seconds after the line before it at most."""
+
+    def has(self, time: float) -> bool:
+        """Tell whether a line of this time may stand here."""
+        return self.low <= time <= self.high and time - self.before <= self.leap
+
+    def after(self, line: float) -> Bounds:
+        """Return what holds for the next line."""
+        return self if self.leap == inf else Bounds(self.low, self.high, line, self.leap)
+
+
+def past_bounds(before: float) -> Bounds:
+    """Return what holds in history, where only the line before tells that a time lies in the future."""
+    return Bounds(FIRST_EPOCH, inf, before, AHEAD)
 
 
 class Reading(msgspec.Struct, gc=False):
@@ -46,13 +72,17 @@ class FutureFilter:
         self._watched_since: float | None = None
         """Clock at the first live line."""
 
-    def reference(self, now: float | None) -> float:
-        """Return the time from which `AHEAD` is counted; minus infinity where a reading has to be admitted to tell."""
+    def bounds(self, now: float | None) -> Bounds | None:
+        """Return between which times the next line needs no closer look; None while a reading waits to hear of it first.
+
+        Args:
+            now: Wall clock where lines are live; None in history.
+        """
         if self.held is not None:
-            return -inf
+            return None
         if now is not None:
-            return now
-        return -inf if self.last is None else self.last
+            return Bounds(now - DELAYED, now + AHEAD, -inf, inf)
+        return past_bounds(-inf if self.last is None else self.last)
 
     def admit(self, reading: Reading, now: float | None) -> list[Event]:
         """Take the next reading of the file and return the events that are certain now."""

@@ -7,8 +7,8 @@ other lines are gaps: the file's own reader reads them in their turn, because wh
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Sized
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from tailhealth.core.bulk import Bulk, Share
 from tailhealth.core.model import Attempt
 from tailhealth.core.order import Entry
 from tailhealth.logs.plain import Part
+
+T = TypeVar("T", bound="Terms")
 
 
 class Load(Protocol):
@@ -137,6 +139,34 @@ class Terms(Protocol):
         ...
 
 
+class Outlining(Generic[T]):
+    """The terms of one file as they change."""
+
+    def __init__(self) -> None:
+        self._basis: object = None
+        self._known = 0
+        self._terms: T | None = None
+        self._serial = 0
+
+    def terms(self, basis: object, known: Sized, make: Callable[[int], T | None]) -> T | None:
+        """Return the terms on which plain lines are read now; None if they can't be told to another process.
+
+        Args:
+            basis: Another one means that lines are read in another way.
+            known: The upstreams that the terms name: with another number of them they are made anew.
+            make: Makes the terms with a serial number.
+        """
+        if self._basis is not basis or self._known != len(known):
+            self._serial += self._basis is not basis
+            self._basis, self._known = basis, len(known)
+            self._terms = make(self._serial)
+        return self._terms
+
+    def holds(self, serial: int, basis: object) -> bool:
+        """Tell whether what was outlined on the terms of a serial number is still right."""
+        return self._serial == serial and self._basis is basis
+
+
 class Sketch:
     """An outline in the making: stretches in the order of the lines."""
 
@@ -151,6 +181,23 @@ class Sketch:
             return
         shares = [Summed(upstream, share.ends, share.header, share.duration) for upstream, share in entry.shares.items()]
         self.stretches.append(Answered(start, end, shares, entry.statuses, part.first, part.last, part.in_order))
+
+    def add_lines(self, stop: int, read: Callable[[int], list[Part]], start: Callable[[int], int]) -> None:
+        """Add lines up to the one of index `stop`.
+
+        Args:
+            stop: Index of the first one that is not meant.
+            read: Reads plain lines from an index on.
+            start: Where the line of an index begins in the file; of the one past the last, where they end.
+        """
+        index = 0
+        while index < stop:
+            for part in read(index):
+                self.add(part, start(index), start(index + part.size))
+                index += part.size
+            if index < stop:
+                self.add_gap(start(index), start(index + 1))
+                index += 1
 
     def add_gap(self, start: int, end: int) -> None:
         """Add lines that are not plain."""
